@@ -60,8 +60,6 @@ pub(crate) struct Checkpoints<E: Environment> {
     pub most_debt: u64,
     /// Groups that one writes at the most: fewer once there was no space for more.
     pub most_groups: usize,
-    /// Why changes of a group were in none of its leaves, when that was last so.
-    pub damage: Option<Error>,
     /// Why none is made any more.
     pub failure: Option<Error>,
 }
@@ -79,8 +77,6 @@ pub(crate) enum Goal {
 pub(super) struct Made {
     scope: Scope,
     written: Written,
-    /// Why the changes of a group are in none of its leaves.
-    damage: Option<Error>,
 }
 
 /// A checkpoint that is durable.
@@ -92,7 +88,6 @@ struct Done<E: Environment> {
     first_writable: u64,
     end: u64,
     written: Written,
-    damage: Option<Error>,
 }
 
 fn panicked() -> Error {
@@ -164,11 +159,6 @@ impl<E: Environment> Shared<E> {
                 Err(_) => tally.failed_checkpoints += 1,
             }
             drop(tally);
-            let damage = match &made {
-                Ok(made) => made.as_ref().and_then(|made| made.damage.clone()),
-                Err(error) => Some(error.clone()),
-            };
-            checkpoints.damage = damage.or(checkpoints.damage.take());
             let is_whole = matches!(&made, Ok(Some(made)) if made.scope == Scope::Everything);
             // The checkpoint is made all the same, and it is tried again after others.
             if is_whole && let Err(error) = self.choose_buffer() {
@@ -178,34 +168,33 @@ impl<E: Environment> Shared<E> {
                 return Ok(());
             }
             if !self.is_waiting(visible) {
-                // What is damaged waits for ever; there may have been no room to try it once more.
-                return match checkpoints.damage.clone() {
-                    Some(damage) if self.is_waiting_damaged(visible) => Err(damage),
-                    _ => Ok(()),
-                };
+                // What is damaged waits for ever. Why, was found when it was tried last: there may have been no room for that this time.
+                return self.damage_of_waiting(visible).map_or(Ok(()), Err);
             }
         }
     }
 
     /// Whether changes of this commit or an older one are in no leaf, and can be.
     fn is_waiting(&self, visible: u64) -> bool {
-        self.waits(visible, false)
+        let found = self.find_waiting(visible, |group| group.damage.is_none().then_some(()));
+        found.is_some()
     }
 
-    /// Whether some are in no leaf, and cannot be, since something of their group is damaged.
-    fn is_waiting_damaged(&self, visible: u64) -> bool {
-        self.waits(visible, true)
+    /// Why some are in no leaf, and cannot be.
+    fn damage_of_waiting(&self, visible: u64) -> Option<Error> {
+        self.find_waiting(visible, |group| group.damage.clone())
     }
 
-    fn waits(&self, visible: u64, is_damaged: bool) -> bool {
-        let is_old = |place: &Place<E>| {
+    /// What is found first of a group of which such changes wait.
+    fn find_waiting<T>(&self, visible: u64, find: impl Fn(&Group<E>) -> Option<T>) -> Option<T> {
+        let of_group = |place: &Place<E>| {
             let group = E::share(&place.group);
-            let first = group.pending().filter(|_| group.is_damaged == is_damaged);
-            first.is_some_and(|first| first <= visible)
+            let is_old = group.pending().is_some_and(|first| first <= visible);
+            is_old.then(|| find(&group)).flatten()
         };
         let keyspaces = self.all_keyspaces();
         let mut lists = keyspaces.iter().map(|keyspace| E::share(&keyspace.groups));
-        lists.any(|groups| groups.iter().any(is_old))
+        lists.find_map(|groups| groups.iter().find_map(of_group))
     }
 
     pub(super) fn make(
@@ -326,7 +315,7 @@ impl<E: Environment> Shared<E> {
         };
         let debts = writing.chosen.iter().filter(|chosen| chosen.is_debt);
         let debt: u64 = debts.map(Chosen::work).sum();
-        let (written, damage) = match made {
+        let written = match made {
             Ok(made) => made,
             Err(error) => {
                 for chosen in &writing.chosen {
@@ -384,11 +373,7 @@ impl<E: Environment> Shared<E> {
             let more = checkpoints.most_debt / 4;
             checkpoints.most_debt = checkpoints.most_debt.saturating_add(more);
         }
-        Ok(Some(Made {
-            scope,
-            written,
-            damage,
-        }))
+        Ok(Some(Made { scope, written }))
     }
 
     fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {
@@ -405,7 +390,7 @@ impl<E: Environment> Shared<E> {
         checkpoints: &mut Checkpoints<E>,
         writing: &Arc<Writing<E>>,
         next: u64,
-    ) -> Result<(Written, Option<Error>), Error> {
+    ) -> Result<Written, Error> {
         let done = self.write_all(checkpoints, writing, next)?;
         let first = done.first;
         let mut written = done.written;
@@ -444,18 +429,14 @@ impl<E: Environment> Shared<E> {
         }
         // What it no longer needs of the log would be applied again, and change nothing.
         self.log.truncate_before(Lsn(first))?;
-        Ok((written, done.damage))
+        Ok(written)
     }
 
     /// Writes groups at home. The log has their changes until the next checkpoint.
-    fn flush(
-        self: &Arc<Self>,
-        writing: &Arc<Writing<E>>,
-    ) -> Result<(Written, Option<Error>), Error> {
+    fn flush(self: &Arc<Self>, writing: &Arc<Writing<E>>) -> Result<Written, Error> {
         let Groups {
             pieces,
             mut written,
-            damage,
         } = self.write_groups(writing)?;
         self.write_last_homes(writing.order.protection, writing.newest)?;
         written.add(self.end_homes(false));
@@ -465,7 +446,7 @@ impl<E: Environment> Shared<E> {
                 None => self.thaw(chosen),
             }
         }
-        Ok((written, damage))
+        Ok(written)
     }
 
     /// Writes everything, and makes it count.
@@ -483,7 +464,6 @@ impl<E: Environment> Shared<E> {
         let Groups {
             pieces,
             mut written,
-            damage,
         } = self.write_groups(writing)?;
         self.write_last_homes(writing.order.protection, writing.newest)?;
         let copies = E::lock(&self.homes).copies.clone();
@@ -554,7 +534,6 @@ impl<E: Environment> Shared<E> {
             first_writable,
             end,
             written,
-            damage,
         })
     }
 
@@ -593,7 +572,7 @@ impl<E: Environment> Shared<E> {
                     None => group.pending(),
                 };
                 first = first.min(pending.unwrap_or(first));
-                if written.is_some() || !group.is_damaged {
+                if written.is_some() || group.damage.is_none() {
                     first_writable = first_writable.min(pending.unwrap_or(next));
                 }
                 let entry = |low: &Arc<[u8]>,

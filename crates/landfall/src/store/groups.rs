@@ -122,8 +122,6 @@ pub(super) type Pieces<E> = Vec<Option<Vec<Piece<E>>>>;
 pub(super) struct Groups<E: Environment> {
     pub pieces: Pieces<E>,
     pub written: Written,
-    /// Why one of them was not.
-    pub damage: Option<Error>,
 }
 
 /// Why a group is not written.
@@ -252,10 +250,9 @@ impl<E: Environment> Shared<E> {
             {
                 Err(error)
             }
-            damage => Ok(Groups {
+            _ => Ok(Groups {
                 pieces,
                 written: progress.written,
-                damage,
             }),
         }
     }
@@ -285,7 +282,7 @@ impl<E: Environment> Shared<E> {
             Err(Failure::Damage(error)) => {
                 let keyspace = &*chosen.keyspace.name;
                 tracing::warn!(%error, keyspace, "the changes of a group cannot be written into its leaves");
-                E::exclude(&chosen.group).is_damaged = true;
+                E::exclude(&chosen.group).damage = Some(error.clone());
                 progress.damage = Some(error);
                 progress.is_damage_of_changes |= !chosen.frozen.is_empty();
                 Ok(())

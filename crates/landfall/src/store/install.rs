@@ -21,7 +21,7 @@ impl<E: Environment> Shared<E> {
         let before = chosen.frozen.bytes + group.active.bytes;
         group.frozen = None;
         (group.flushed, group.flushed_bytes) = (None, 0);
-        (group.is_damaged, group.is_tedious) = (false, false);
+        (group.damage, group.is_tedious) = (None, false);
         // It may have fewer keys from now on.
         group.gaps.clear();
         places[index].emptiness.take_back();
@@ -58,7 +58,7 @@ impl<E: Environment> Shared<E> {
                 gaps: Gaps::default(),
                 turns: 0,
                 frozen: None,
-                is_damaged: false,
+                damage: None,
                 is_tedious: false,
             };
             behind.push(Place::new(piece.low, split));
@@ -101,7 +101,7 @@ impl<E: Environment> Shared<E> {
             return;
         }
         group.leaves = piece.leaves;
-        group.is_damaged = false;
+        group.damage = None;
         group.flushed_bytes += frozen.records();
         group.flushed = match (group.flushed, frozen.span) {
             (Some((first, _)), Some((_, last))) => Some((first, last)),

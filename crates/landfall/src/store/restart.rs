@@ -391,7 +391,6 @@ pub(super) fn open<E: Environment>(
             attempts: 0,
             most_debt: u64::MAX,
             most_groups: usize::MAX,
-            damage: None,
             failure: None,
         }),
         helper: Helpers::new(1),

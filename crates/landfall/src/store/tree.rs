@@ -217,7 +217,7 @@ pub(crate) struct Group<E: Environment> {
     /// It has the keys of a group that was removed, and no durable checkpoint knows: its last leaf is not written at home.
     pub is_widened: bool,
     /// A leaf of it was found damaged when changes were to be written into it.
-    pub is_damaged: bool,
+    pub damage: Option<Error>,
     /// Somebody has passed over many removals of it: it is merged when it is written next, so that they go.
     pub is_tedious: bool,
 }
@@ -244,7 +244,7 @@ impl<E: Environment> Group<E> {
             flushed: None,
             flushed_bytes: 0,
             is_widened: false,
-            is_damaged: false,
+            damage: None,
             is_tedious: false,
         }
     }

@@ -242,7 +242,7 @@ impl<E: Environment> Shared<E> {
 
     /// Bytes of runs that are too many, and can be merged.
     pub fn debt(&self) -> u64 {
-        let sound = self.buffered_in(|group| !group.is_damaged);
+        let sound = self.buffered_in(|group| group.damage.is_none());
         sound.debt(self.buffer_percent())
     }
 
