@@ -258,7 +258,8 @@ fn is_no_milder_torn(old: &TornProof, new: &TornProof) -> bool {
     let pairs = counts(old).into_iter().zip(counts(new));
     let is_as_bad = pairs.into_iter().all(|(old, new)| old == 0 || new > 0);
     // How many distinct states there are differs a little from run to run.
-    let is_proven = new.not_proven.is_none() && new.states.saturating_mul(10) >= old.states.saturating_mul(9);
+    let is_proven =
+        new.not_proven.is_none() && new.states.saturating_mul(10) >= old.states.saturating_mul(9);
     is_same && (old.not_proven.is_some() || (is_proven && is_as_bad))
 }
 
