@@ -504,30 +504,36 @@ mod tests {
         }
     }
 
+    const SEGMENT: usize = 64 << 10;
+
+    /// A log on a disk that is full once its segments are made, with buffers of so many bytes.
+    fn on_a_full_disk(world: &World, buffer: u64) -> Handle<World> {
+        let options = Options::default()
+            .segment_bytes(SEGMENT as u64)
+            .buffer_bytes(buffer)
+            .max_unwritten_bytes(4096)
+            .max_unsynced_bytes(4096);
+        let log = Handle::open(world, options).unwrap();
+        settle(&log);
+        let device = world.storage().device();
+        *device.no_create.lock().unwrap() = Some(std::io::ErrorKind::StorageFull);
+        *device.available.lock().unwrap() = Some(0);
+        log
+    }
+
     #[test]
     fn a_record_of_several_blocks_finds_what_it_was_promised() {
-        const SEGMENT: usize = 64 << 10;
         let mut promised = 0;
         for filled in (0..SEGMENT - (8 << 10)).step_by(1 << 10) {
             for bytes in [4 << 10, 9_000, 16_500, 21_000, 27_000, 31_000] {
                 let world = with(Files::new());
-                let options = Options::default()
-                    .segment_bytes(SEGMENT as u64)
-                    .buffer_bytes(8 << 10)
-                    .max_unwritten_bytes(4096)
-                    .max_unsynced_bytes(4096);
-                let log = Handle::open(&world, options).unwrap();
-                settle(&log);
-                let device = world.storage().device();
-                *device.no_create.lock().unwrap() = Some(std::io::ErrorKind::StorageFull);
-                *device.available.lock().unwrap() = Some(0);
-                while log.shared.environment.storage().available() == Some(0) {
-                    let left = log.shared.left_of_segment(&World::lock(&log.shared.state));
-                    if !World::lock(&log.shared.state).segments.has_spare()
-                        && left as usize <= SEGMENT - filled
-                    {
-                        break;
-                    }
+                let log = on_a_full_disk(&world, 8 << 10);
+                let is_filled = || {
+                    let state = World::lock(&log.shared.state);
+                    let left = log.shared.left_of_segment(&state) as usize;
+                    !state.segments.has_spare() && left <= SEGMENT - filled
+                };
+                while !is_filled() {
                     log.append_durable(&[7; 400]).unwrap();
                 }
                 let Ok(promise) = log.shared.reserve(bytes) else {
@@ -545,16 +551,7 @@ mod tests {
     #[test]
     fn a_large_batch_leaves_what_was_promised_to_others() {
         let world = with(Files::new());
-        let options = Options::default()
-            .segment_bytes(64 << 10)
-            .buffer_bytes(16 << 10)
-            .max_unwritten_bytes(4096)
-            .max_unsynced_bytes(4096);
-        let log = Handle::open(&world, options).unwrap();
-        settle(&log);
-        let device = world.storage().device();
-        *device.no_create.lock().unwrap() = Some(std::io::ErrorKind::StorageFull);
-        *device.available.lock().unwrap() = Some(0);
+        let log = on_a_full_disk(&world, 16 << 10);
         let fits = |bytes: usize| {
             let state = World::lock(&log.shared.state);
             let record = &vec![7; bytes][..];
@@ -566,7 +563,7 @@ mod tests {
             .take_while(|bytes| fits(*bytes).is_ok())
             .last()
             .unwrap();
-        assert!(large > 64 << 10, "{large}");
+        assert!(large > SEGMENT, "{large}");
         let promised = 20_000;
         let promise = log.shared.reserve(promised).unwrap();
         assert!(promise.bytes > 0);

@@ -457,8 +457,7 @@ fn erase_torn<E: Environment>(
             return Ok(());
         };
         let granule = 0..geometry.granule as usize;
-        let mut zeros = Buffer::new(granule.len());
-        zeros.bytes_mut(granule.clone()).fill(0);
+        let zeros = Buffer::new(granule.len());
         let offset = geometry.offset(position);
         file.write(zeros.bytes(granule), offset, Durability::Later)?;
         file.sync()

@@ -216,7 +216,7 @@ pub(crate) struct Group<E: Environment> {
     pub flushed_bytes: usize,
     /// It has the keys of a group that was removed, and no durable checkpoint knows: its last leaf is not written at home.
     pub is_widened: bool,
-    /// A leaf of it was found damaged when changes were to be written into it.
+    /// Why changes could not be written into its leaves, when that was tried last.
     pub damage: Option<Error>,
     /// Somebody has passed over many removals of it: it is merged when it is written next, so that they go.
     pub is_tedious: bool,

@@ -7,12 +7,11 @@ use fastrand::Rng;
 use shuttle::thread;
 
 use super::super::disk::{Disk, How};
-use super::super::environment::{Simulated, Way};
+use super::super::environment::Way;
 use super::super::scenario::{Kind, Outcome, lock, simulate};
-use super::history::{History, Store, Writes};
-use super::{Scene, commit, is_refusal, must, unasked};
+use super::history::{History, Writes};
+use super::{Scene, commit, is_refusal, must, open_unasked, wrong};
 use crate::mistakes::Fault;
-use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::record::{Write, Writes as Commit};
 use crate::store::removed::KeyRange;
@@ -76,12 +75,8 @@ const REMOVED: u8 = 10;
 /// A checkpoint writes runs of all groups, and a range of one of them is removed meanwhile.
 pub(crate) fn late_range(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let way = Way::ALL[0];
-        let disk = Disk::new(way.block(), rng.u64(..));
-        let environment = Simulated::new(&disk, way, planted, rng.u64(..));
-        let wrong = |error: Error| format!("an honest disk failed: {error}");
-        let store = Handle::open(&environment, unasked(1 << 20, 1 << 20));
-        let store: Store = Arc::new(store.map_err(wrong)?);
+        let disk = Disk::new(Way::ALL[0].block(), rng.u64(..));
+        let store = open_unasked(&disk, planted, rng).map_err(wrong)?;
         store.shared.set_buffer_percent(200).map_err(wrong)?;
         let small = KeyspaceOptions::default().leaf_bytes(1024);
         let rows = store.shared.open_keyspace("rows", &small).map_err(wrong)?;

@@ -94,6 +94,12 @@ fn unasked(memory_bytes: usize, segment_bytes: u64) -> StoreOptions {
     }
 }
 
+/// A store on this disk of which no checkpoint is made unless it is asked for, whoever makes this mistake.
+fn open_unasked(disk: &Disk, planted: Option<Fault>, rng: &mut Rng) -> Result<Store, Error> {
+    let environment = Simulated::new(disk, Way::ALL[0], planted, rng.u64(..));
+    Handle::open(&environment, unasked(1 << 20, 1 << 20)).map(Arc::new)
+}
+
 fn wrong(error: Error) -> Broken {
     error.to_string()
 }

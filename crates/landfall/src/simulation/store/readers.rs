@@ -12,11 +12,10 @@ use shuttle::thread;
 
 use super::super::Fault;
 use super::super::disk::Disk;
-use super::super::environment::{Simulated, Way};
+use super::super::environment::Way;
 use super::super::scenario::{Outcome, lock, simulate};
-use super::history::{Commit, History, Store, Writes, everything_of};
-use super::{Kind, Scene, must, unasked};
-use crate::store::Handle;
+use super::history::{Commit, History, Writes, everything_of};
+use super::{Kind, Scene, must, open_unasked, wrong};
 use crate::store::checkpoint::Goal;
 use crate::store::iterate::{Bounds, Own, Range};
 use crate::store::record::Write;
@@ -107,12 +106,8 @@ fn some_in_order(rng: &mut Rng) -> Writes {
 /// Whoever goes through a keyspace that is removed sees all of it, or is told; never a part, as if there were no more.
 pub(crate) fn removed_while_read(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let way = Way::ALL[0];
-        let disk = Disk::new(way.block(), rng.u64(..));
-        let environment = Simulated::new(&disk, way, planted, rng.u64(..));
-        let wrong = |error: Error| format!("an honest disk failed: {error}");
-        let store = Handle::open(&environment, unasked(1 << 20, 1 << 20));
-        let store: Store = Arc::new(store.map_err(wrong)?);
+        let disk = Disk::new(Way::ALL[0].block(), rng.u64(..));
+        let store = open_unasked(&disk, planted, rng).map_err(wrong)?;
         let small = KeyspaceOptions::default().leaf_bytes(512);
         let rows = store.shared.open_keyspace("rows", &small).map_err(wrong)?;
         let writes = (0..KEYS).map(|number| Write {

@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use fastrand::Rng;
 
 use super::entry::RunEntry;
-use super::public::fill;
+use super::public::{fill, fill_leaves_and_runs};
 use super::{Index, Run, bytes_of};
 use crate::store::checkpoint::Goal;
 use crate::store::choose::Effort;
@@ -42,13 +42,7 @@ fn open(directory: &Path, percent: u8) -> (Store, Keyspace) {
 /// Whose groups have a run each.
 fn with_runs(directory: &Path) -> (Store, Keyspace) {
     let (store, rows) = open(directory, 200);
-    fill(&rows, 0..KEYS);
-    store.checkpoint().unwrap();
-    for number in (0..KEYS).step_by(9) {
-        fill(&rows, number..number + 1);
-    }
-    store.checkpoint().unwrap();
-    assert!(store.counters().buffered_bytes > 0);
+    fill_leaves_and_runs(&store, &rows, KEYS);
     (store, rows)
 }
 

@@ -119,17 +119,22 @@ pub(super) fn fill(rows: &Keyspace, numbers: std::ops::Range<u64>) {
     }
 }
 
+/// Fills so many rows into leaves, and every ninth again into runs.
+pub(super) fn fill_leaves_and_runs(store: &Store, rows: &Keyspace, keys: u64) {
+    fill(rows, 0..keys);
+    store.checkpoint().unwrap();
+    for number in (0..keys).step_by(9) {
+        fill(rows, number..number + 1);
+    }
+    store.checkpoint().unwrap();
+    assert!(store.counters().buffered_bytes > 0);
+}
+
 #[test]
 fn what_may_not_wait_any_more_is_merged_without_being_asked() {
     let directory = tempfile::tempdir().unwrap();
     let (store, rows) = open(directory.path(), 200);
-    fill(&rows, 0..KEYS);
-    store.checkpoint().unwrap();
-    for number in (0..KEYS).step_by(9) {
-        fill(&rows, number..number + 1);
-    }
-    store.checkpoint().unwrap();
-    assert!(store.counters().buffered_bytes > 0);
+    fill_leaves_and_runs(&store, &rows, KEYS);
     drop(rows);
     store.close().unwrap();
     // Nobody writes anything more.
@@ -142,12 +147,7 @@ fn what_may_not_wait_any_more_is_merged_without_being_asked() {
 fn what_was_to_be_merged_when_the_power_went_is_merged_afterwards() {
     let directory = tempfile::tempdir().unwrap();
     let (store, rows) = open(directory.path(), 200);
-    fill(&rows, 0..KEYS);
-    store.checkpoint().unwrap();
-    for number in (0..KEYS).step_by(9) {
-        fill(&rows, number..number + 1);
-    }
-    store.checkpoint().unwrap();
+    fill_leaves_and_runs(&store, &rows, KEYS);
     let left = tempfile::tempdir().unwrap();
     {
         // Nothing is merged before the power goes.
