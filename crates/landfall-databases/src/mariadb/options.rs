@@ -230,30 +230,28 @@ pub(super) fn as_variable(key: &str) -> String {
     key.replace('-', "_").to_lowercase()
 }
 
-/// The variable that an option names with a word before it that changes its meaning: no rule and no proof would know it.
+/// The variable that an option names with words before it that change its meaning, or give it a second name, as each variable of a plugin
+/// has: no rule and no proof would know it.
 fn prefixed(option: &str) -> Option<&str> {
-    // Each variable of a plugin, as engines are, has a second name.
-    let of_plugin = |rest: &&str| {
-        let own = ["dir", "maturity", "load", "load_add"];
-        !own.contains(rest)
-    };
-    if let Some(rest) = option.strip_prefix("plugin_").filter(of_plugin) {
-        return Some(prefixed(rest).unwrap_or(rest));
-    }
-    let bare = ["loose_", "enable_", "disable_", "maximum_"]
-        .iter()
-        .find_map(|prefix| option.strip_prefix(prefix));
-    let bare = bare.map(|rest| prefixed(rest).unwrap_or(rest));
     // There are variables that begin so.
-    let of_engine = |rest: &&str| {
-        let families = [
-            "innodb_", "rocksdb_", "aria_", "sync_", "log_bin", "plugin_",
-        ];
-        families.iter().any(|family| rest.starts_with(family))
-    };
-    let skipped = option.strip_prefix("skip_").filter(of_engine);
-    let skipped = skipped.map(|rest| prefixed(rest).unwrap_or(rest));
-    bare.or(skipped)
+    const NAMES: [&str; 4] = [
+        "plugin_dir",
+        "plugin_load",
+        "plugin_load_add",
+        "plugin_maturity",
+    ];
+    const FAMILIES: [&str; 6] = [
+        "innodb_", "rocksdb_", "aria_", "sync_", "log_bin", "plugin_",
+    ];
+    let always = ["loose_", "enable_", "disable_", "maximum_", "plugin_"];
+    let always = always.iter().find_map(|prefix| option.strip_prefix(prefix));
+    let is_of_family = |rest: &&str| FAMILIES.iter().any(|family| rest.starts_with(family));
+    let rest = match option.strip_prefix("skip_").filter(is_of_family) {
+        _ if NAMES.contains(&option) => None,
+        None => always,
+        skipped => skipped,
+    }?;
+    Some(prefixed(rest).unwrap_or(rest))
 }
 
 fn as_argument((name, value): &Variable) -> String {
