@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use landfall_os::{Filesystem, Host, Medium};
+use landfall_os::{Filesystem, Host};
 use landfall_results::Series;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -170,11 +170,7 @@ impl Results {
 
     /// Whether everything written here is lost with the power, whatever was asked of the system.
     pub fn is_in_memory(&self) -> bool {
-        self.filesystem.storage().medium == Medium::Memory
-            || self
-                .notices
-                .iter()
-                .any(|notice| notice.code == "memory-disk")
+        facts::is_in_memory(&self.filesystem)
     }
 
     /// Whether a notice puts durability itself in doubt.
