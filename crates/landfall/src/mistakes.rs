@@ -254,6 +254,8 @@ pub(crate) enum Fault {
     RunForgetsRanges,
     /// Ranges that were removed are not removed when the log is read again.
     ReplayForgetsRanges,
+    /// The header of a torn block stays, and the next one is written over it.
+    KeepTorn,
 }
 
 impl Fault {
@@ -261,6 +263,7 @@ impl Fault {
     #[cfg(feature = "mistakes")]
     fn all() -> impl Iterator<Item = Fault> {
         let logs = Fault::LOG.into_iter().chain(Fault::DAMAGE);
+        let logs = logs.chain(Fault::ALIKE);
         let stores = Fault::STORE
             .into_iter()
             .chain(Fault::NO_SPACE)
@@ -379,6 +382,8 @@ impl Fault {
         Fault::HomeOfWidened,
         Fault::FlushEmptied,
     ];
+    /// Those of a log whose records are alike.
+    pub const ALIKE: [Fault; 1] = [Fault::KeepTorn];
     /// Those of a store whose checkpoint fails while a helper is late.
     pub const LATE: [Fault; 1] = [Fault::LateHelper];
     /// Those of a store of whose groups one is cut and the one behind it goes.

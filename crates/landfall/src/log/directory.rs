@@ -260,7 +260,9 @@ impl<E: Environment> Directory<E> {
             durable()?;
         }
         // Only now: what these headers promise the control record does.
-        erase_torn(&self.environment, geometry, &files, &end)?;
+        if !planted!(self.environment, KeepTorn) {
+            erase_torn(&self.environment, geometry, &files, &end)?;
+        }
         let mut segments = in_order(&self.environment, files, geometry, &end, &options)?;
         if record.epoch == 0 {
             segments.are_new();

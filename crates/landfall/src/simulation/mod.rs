@@ -19,6 +19,7 @@ mod scenario;
 mod scheduler;
 mod state;
 mod store;
+mod torn_over;
 mod waiting;
 
 use std::collections::{BTreeMap, HashSet};
@@ -336,6 +337,16 @@ fn a_helper_that_comes_late_writes_nothing_of_what_has_failed() {
 #[test]
 fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
     catch_all(&Fault::LATE, &[("late", &store::late::late_helper)]);
+}
+
+#[test]
+fn what_was_gone_stays_gone_though_others_like_it_are_torn() {
+    keeps_its_promises(200, |seed| torn_over::torn_over(seed, None));
+}
+
+#[test]
+fn a_mistake_planted_where_records_are_alike_is_caught() {
+    catch_all(&Fault::ALIKE, &[("torn over", &torn_over::torn_over)]);
 }
 
 #[test]
