@@ -341,7 +341,7 @@ fn a_mistake_planted_where_a_helper_comes_late_is_caught() {
 
 #[test]
 fn what_was_gone_stays_gone_though_others_like_it_are_torn() {
-    keeps_its_promises(200, |seed| torn_over::torn_over(seed, None));
+    keeps_its_promises(1000, |seed| torn_over::torn_over(seed, None));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use fastrand::Rng;
 use shuttle::thread;
 
 use super::Fault;
-use super::disk::{Disk, Loss};
+use super::disk::{Disk, How, Loss};
 use super::environment::{Simulated, Way};
 use super::history::Broken;
 use super::scenario::{Log, Outcome, simulate};
@@ -14,19 +14,20 @@ use crate::log::Handle;
 use crate::{Error, Options};
 
 const LIVES: u8 = 8;
-/// Bytes of a record, of which the first few alone tell it from others: three sectors.
+/// Bytes of a record where a sector has 512, of which the first few alone tell it from others: three sectors.
 const BYTES: usize = 1300;
 const OWN: usize = 100;
 
 /// In each life of a log some records are appended, and nobody waits until they are durable.
 pub(crate) fn torn_over(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
-        let way = Way::ALL[0];
+        let way = Way::any(rng);
+        let scale = u64::from(way.granule) / 512;
         let options = Options {
-            segment_bytes: [4096, 16384][rng.usize(0..2)],
+            segment_bytes: [4096, 16384][rng.usize(0..2)] * scale,
             spare_segments: 1,
-            buffer_bytes: 4096,
-            max_unwritten_bytes: 512,
+            buffer_bytes: 4096 * scale,
+            max_unwritten_bytes: 512 * scale,
             max_unsynced_bytes: 1 << 20,
             max_pending_commits: 4,
         };
@@ -35,8 +36,18 @@ pub(crate) fn torn_over(seed: u64, planted: Option<Fault>) -> Outcome {
         let mut known: Vec<u8> = Vec::new();
         let mut appended: Vec<u8> = Vec::new();
         for life in 0..LIVES {
-            let environment = Simulated::new(&disk, way, planted, rng.u64(..));
-            let log = Handle::open(&environment, options.clone()).map_err(wrong)?;
+            let open = |rng: &mut Rng| {
+                let environment = Simulated::new(&disk, way, planted, rng.u64(..));
+                Handle::open(&environment, options.clone())
+            };
+            // Something of the opening may fail, and it is opened again while the power stays.
+            if rng.bool() {
+                disk.fail_after(rng.u64(1..40), false, How::Io);
+                drop(open(rng));
+                disk.fail(None);
+                disk.kill();
+            }
+            let log = open(rng).map_err(wrong)?;
             let there = everything(&log)?;
             let (before, since) = there
                 .split_at_checked(known.len())
@@ -51,7 +62,7 @@ pub(crate) fn torn_over(seed: u64, planted: Option<Fault>) -> Outcome {
             for _ in 0..rng.usize(1..4) {
                 let own = 1 + life * 4 + appended.len() as u8;
                 // Nothing that is there where nothing was written.
-                let mut record = vec![u8::MAX; BYTES];
+                let mut record = vec![u8::MAX; BYTES * scale as usize];
                 record[..OWN].fill(own);
                 log.append(&record).map_err(wrong)?;
                 appended.push(own);
