@@ -1,13 +1,13 @@
 //! What is not published of a snapshot, and what comes between while one is written.
 
 use std::cell::RefCell;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Write};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::fixtures::{Files, Sum, World, open, with, with_snapshots};
+use super::fixtures::{Files, Sum, Usual, Ways, World, open, with, with_snapshots};
 use super::format::DRAFT;
-use super::{BoxedError, Handle, Policy, State, StateOptions};
+use super::{Handle, Policy, StateOptions};
 use crate::environment::Environment;
 use crate::fuzzing::memory::Call;
 use crate::{Error, Lsn, Options};
@@ -49,45 +49,15 @@ thread_local! {
     static BETWEEN: RefCell<Option<Box<dyn FnOnce()>>> = const { RefCell::new(None) };
 }
 
-/// A sum that others change while it is written.
+/// Others change the sum while it is written.
 #[derive(Default)]
-struct Busy(Sum);
+struct Busy;
 
-impl State for Busy {
-    type Command = u64;
-    type Output = u64;
-    type Capture = u64;
-
-    const PARTS: u32 = 2;
-
-    fn part(number: &u64) -> u64 {
-        *number
-    }
-
-    fn apply(&mut self, number: u64) -> u64 {
-        self.0.apply(number)
-    }
-
-    fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), BoxedError> {
-        Sum::encode(number, out)
-    }
-
-    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
-        Sum::decode(bytes)
-    }
-
-    fn capture(&self) -> u64 {
-        self.0.capture()
-    }
-
+impl Ways for Busy {
     fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
         let between = BETWEEN.with(RefCell::take);
         between.into_iter().for_each(|between| between());
-        Sum::write(sum, out)
-    }
-
-    fn read(input: &mut dyn Read) -> io::Result<Busy> {
-        Sum::read(input).map(Busy)
+        Usual::write(sum, out)
     }
 }
 
@@ -116,7 +86,7 @@ fn commands_come_while_a_snapshot_is_written() {
         let options = StateOptions::default()
             .max_recovery_time(Duration::MAX)
             .log(Options::default().segment_bytes(4096));
-        Handle::<Busy, World>::open(&world, options).unwrap()
+        Handle::<Sum<Busy>, World>::open(&world, options).unwrap()
     };
     let state = open();
     state.shared.apply(2).unwrap();
@@ -134,5 +104,5 @@ fn commands_come_while_a_snapshot_is_written() {
     assert_eq!(state.restart.snapshot, Some(snapshot.name));
     // The second has it already.
     assert_eq!(state.restart.commands, 1);
-    assert_eq!([0, 1].map(|part| state.read(part, |sum| sum.0.0)), [6, 5]);
+    assert_eq!([0, 1].map(|part| state.read(part, |sum| sum.0)), [6, 5]);
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::io::{self, Read, Write};
+use std::marker::PhantomData;
 use std::time::Duration;
 
 use super::format::{CHUNK, Chunk, HEADER, Header};
@@ -13,11 +14,33 @@ use crate::{Error, Options};
 pub(super) type World = System<Memory>;
 pub(super) type Files = BTreeMap<String, Vec<u8>>;
 
-/// Adds up what it is given, a part for the even and one for the odd.
+/// Adds up what it is given, a part for the even and one for the odd; as is usual, or by its own ways.
 #[derive(Default)]
-pub(super) struct Sum(pub u64);
+pub(super) struct Sum<W: Ways = Usual>(pub u64, PhantomData<W>);
 
-impl State for Sum {
+/// How sums are read and written.
+pub(super) trait Ways: Default + Send + Sync + 'static {
+    fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
+        Ok(u64::from_le_bytes(bytes.try_into()?))
+    }
+
+    fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
+        out.write_all(&sum.to_le_bytes())
+    }
+
+    fn read(input: &mut dyn Read) -> io::Result<u64> {
+        let mut bytes = [0; 8];
+        input.read_exact(&mut bytes)?;
+        Ok(u64::from_le_bytes(bytes))
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Usual;
+
+impl Ways for Usual {}
+
+impl<W: Ways> State for Sum<W> {
     type Command = u64;
     type Output = u64;
     type Capture = u64;
@@ -39,7 +62,7 @@ impl State for Sum {
     }
 
     fn decode(bytes: &[u8]) -> Result<u64, BoxedError> {
-        Ok(u64::from_le_bytes(bytes.try_into()?))
+        W::decode(bytes)
     }
 
     fn capture(&self) -> u64 {
@@ -47,13 +70,11 @@ impl State for Sum {
     }
 
     fn write(sum: u64, out: &mut dyn Write) -> io::Result<()> {
-        out.write_all(&sum.to_le_bytes())
+        W::write(sum, out)
     }
 
-    fn read(input: &mut dyn Read) -> io::Result<Sum> {
-        let mut bytes = [0; 8];
-        input.read_exact(&mut bytes)?;
-        Ok(Sum(u64::from_le_bytes(bytes)))
+    fn read(input: &mut dyn Read) -> io::Result<Sum<W>> {
+        W::read(input).map(|sum| Sum(sum, PhantomData))
     }
 }
 

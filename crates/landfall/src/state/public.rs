@@ -76,11 +76,11 @@ fn a_state_of_one_kind_of_command_has_it_in_its_first_part() {
         }
 
         fn encode(number: &u64, out: &mut Vec<u8>) -> Result<(), super::BoxedError> {
-            Sum::encode(number, out)
+            <Sum>::encode(number, out)
         }
 
         fn decode(bytes: &[u8]) -> Result<u64, super::BoxedError> {
-            Sum::decode(bytes)
+            <Sum>::decode(bytes)
         }
 
         fn capture(&self) -> u64 {
@@ -88,11 +88,11 @@ fn a_state_of_one_kind_of_command_has_it_in_its_first_part() {
         }
 
         fn write(sum: u64, out: &mut dyn std::io::Write) -> std::io::Result<()> {
-            Sum::write(sum, out)
+            <Sum>::write(sum, out)
         }
 
         fn read(input: &mut dyn std::io::Read) -> std::io::Result<Alone> {
-            Sum::read(input).map(Alone)
+            <Sum>::read(input).map(Alone)
         }
     }
 

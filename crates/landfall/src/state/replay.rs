@@ -185,7 +185,7 @@ mod tests {
     use crate::log::Handle;
     use crate::log::directory::Directory;
     use crate::state::BoxedError;
-    use crate::state::fixtures::{Files, Sum, World, with};
+    use crate::state::fixtures::{Files, Sum, Ways, World, with};
 
     #[test]
     fn commands_are_handed_over_when_they_are_enough_and_not_before() {
@@ -239,36 +239,16 @@ mod tests {
 
     impl std::error::Error for Unspoken {}
 
-    impl State for Unspeakable {
-        type Command = ();
-        type Output = ();
-        type Capture = ();
-
-        fn apply(&mut self, (): ()) {}
-
-        fn encode((): &(), _: &mut Vec<u8>) -> Result<(), BoxedError> {
-            Ok(())
-        }
-
-        fn decode(_: &[u8]) -> Result<(), BoxedError> {
+    impl Ways for Unspeakable {
+        fn decode(_: &[u8]) -> Result<u64, BoxedError> {
             Err(Unspoken.into())
-        }
-
-        fn capture(&self) {}
-
-        fn write((): (), _: &mut dyn io::Write) -> io::Result<()> {
-            Ok(())
-        }
-
-        fn read(_: &mut dyn io::Read) -> io::Result<Unspeakable> {
-            Ok(Unspeakable)
         }
     }
 
     #[test]
     fn an_error_that_panics_ends_the_opening_with_an_error() {
         let world: World = with(Files::new());
-        let loaded = Loaded::<Unspeakable>::empty();
+        let loaded = Loaded::<Sum<Unspeakable>>::empty();
         let mut replay = Replay::start(&world, loaded).unwrap();
         let row = replay.row.as_mut().unwrap();
         row.bytes.push(7);
