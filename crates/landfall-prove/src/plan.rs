@@ -52,8 +52,8 @@ pub struct Plan {
     pub seed: u64,
     /// What the disk offers the kernel besides writes and flushes.
     pub offer: Offer,
-    /// How long the recorded disk holds a write back unanswered. A flush that arrives meanwhile does not make it durable: the
-    /// longer, the more of a program's races between a write and a flush are recorded.
+    /// How long the recorded disk holds a write or a flush back unanswered. A flush makes durable what was answered when it arrived,
+    /// once it is answered itself: the longer, the more of a program's races between a write and a flush are recorded.
     pub hold: Duration,
     /// What goes wrong with the device besides losing power.
     pub faults: Vec<Fault>,
@@ -87,7 +87,7 @@ impl Plan {
     pub const TRANSACTIONS: u64 = 100;
     /// States tried unless said otherwise.
     pub const STATES: usize = 2000;
-    /// How long a write is held back unless said otherwise: long enough for another thread's flush to arrive.
+    /// How long a write or a flush is held back unless said otherwise: long enough for another thread's flush, or acknowledgement, to come.
     pub const HOLD: Duration = Duration::from_micros(200);
 
     /// A proof of the subject of this name, with these settings, on `filesystem`. Its crash states are checked in a

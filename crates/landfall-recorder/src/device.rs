@@ -6,13 +6,22 @@ use crate::fault::Refusal;
 /// The largest request in bytes; larger ones are split by the kernel.
 pub(crate) const LARGEST_REQUEST: u32 = 1 << 20;
 
-/// What became of a write.
+/// A request that was done, and is to be answered.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Written {
+pub(crate) struct Done {
     /// When it is answered.
     pub due: Due,
     /// What [`Device::answering`] is told of it; `None`: nothing.
-    pub event: Option<u64>,
+    pub request: Option<Answered>,
+}
+
+/// A request that is about to be answered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Answered {
+    /// The write of this event.
+    Write(u64),
+    /// The flush of this number.
+    Flush(u64),
 }
 
 /// Whether a write is to be on the medium when it is answered.
@@ -31,11 +40,11 @@ pub(crate) trait Device: Send + Sync + 'static {
     /// Fills `into` from `offset`.
     fn read(&self, offset: u64, into: &mut [u8]) -> Result<Due, Refusal>;
     /// Writes the bytes at `offset`.
-    fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Written, Refusal>;
-    /// A write is about to be answered: a flush that arrives later counts it in.
-    fn answering(&self, event: u64);
+    fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Done, Refusal>;
+    /// A request is about to be answered. A flush that arrives later counts a write in; what a flush counts in is durable.
+    fn answering(&self, request: Answered);
     /// Makes durable what was written.
-    fn flush(&self) -> Result<Due, Refusal>;
+    fn flush(&self) -> Result<Done, Refusal>;
     /// Takes a client's mark. The client waits until `answer` is dropped.
     fn mark(&self, bytes: &[u8], answer: Answer);
 }

@@ -43,10 +43,10 @@ pub enum EventKind {
         /// The data.
         data: Span,
     },
-    /// Everything written before this is on the medium from now on, but for the writes in flight.
+    /// A flush was answered: everything written before this is on the medium from now on, but for the writes in flight.
     Flush {
-        /// The writes that had not been answered when the flush arrived, as a list of
-        /// [events](crate::Recording::list): a disk need not have counted them in.
+        /// The writes that had not been answered when the flush arrived, and those that came before it was answered,
+        /// as a list of [events](crate::Recording::list): a disk need not have counted them in.
         in_flight: Span,
     },
     /// These writes were answered, and are on the medium from now on, whatever became of others: writes that are durable

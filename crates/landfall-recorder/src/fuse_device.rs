@@ -22,7 +22,7 @@ use fuser::{
 use landfall_os::{isolate_mounts, leave_mounts, serve_block_device, unmount};
 
 use crate::answer::Answers;
-use crate::device::{Access, Device, LARGEST_REQUEST};
+use crate::device::{Access, Device, Done, LARGEST_REQUEST};
 use crate::fault::Refusal;
 use crate::server::Server;
 
@@ -131,6 +131,16 @@ impl Front {
             blksize: 4096,
             flags: 0,
         })
+    }
+
+    /// Answers a request when that is due.
+    fn answer(&self, done: Done, reply: impl FnOnce() + Send + 'static) {
+        let device = self.device.clone();
+        self.answers.send(done.due, move || {
+            // First: the kernel may send another request as soon as it has the answer.
+            done.request.inspect(|&request| device.answering(request));
+            reply();
+        });
     }
 
     fn reply_attributes(&self, node: INodeNo, reply: ReplyAttr) {
@@ -248,15 +258,7 @@ impl Filesystem for Front {
         }
         // Whoever wants a write durable by itself is not served a file: there is no way to say so.
         match self.device.write(offset, bytes, Access::Cached) {
-            Ok(written) => {
-                let due = written.due;
-                let device = self.device.clone();
-                self.answers.send(due, move || {
-                    // First: the kernel may send a flush as soon as it has the answer.
-                    written.event.inspect(|&event| device.answering(event));
-                    reply.written(len);
-                });
-            }
+            Ok(done) => self.answer(done, move || reply.written(len)),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }
@@ -266,7 +268,7 @@ impl Filesystem for Front {
             return reply.ok();
         }
         match self.device.flush() {
-            Ok(due) => self.answers.send(due, move || reply.ok()),
+            Ok(done) => self.answer(done, move || reply.ok()),
             Err(refusal) => reply.error(errno(refusal)),
         }
     }

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use landfall_os::{BlockNode, NbdDevice, leave_mounts, serve_block_device};
 
-use crate::answer::{Answers, Due};
-use crate::device::{Access, Device, LARGEST_REQUEST, Written};
+use crate::answer::Answers;
+use crate::device::{Access, Device, Done, LARGEST_REQUEST};
 use crate::fault::Refusal;
 use crate::server::Server;
 
@@ -136,11 +136,11 @@ fn take(
             data: Vec::new(),
         };
         match done(&request, data, device.as_ref()) {
-            Ok((Written { due, event }, data)) => {
+            Ok((Done { due, request }, data)) => {
                 let device = device.clone();
                 answers.send(due, move || {
-                    // First: the kernel may send a flush as soon as it has the answer.
-                    event.inspect(|&event| device.answering(event));
+                    // First: the kernel may send another request as soon as it has the answer.
+                    request.inspect(|&request| device.answering(request));
                     NbdReply { data, ..reply }.send();
                 });
             }
@@ -157,13 +157,13 @@ fn done(
     request: &NbdRequest,
     mut data: Vec<u8>,
     device: &dyn Device,
-) -> Result<(Written, Vec<u8>), Refusal> {
-    let unnoticed = |due: Due| Written { due, event: None };
+) -> Result<(Done, Vec<u8>), Refusal> {
     match request.command {
         READ => {
             data.resize(request.len, 0);
             let due = device.read(request.offset, &mut data)?;
-            Ok((unnoticed(due), data))
+            let done = Done { due, request: None };
+            Ok((done, data))
         }
         WRITE => {
             let access = if request.flags & FUA == 0 {
@@ -171,10 +171,10 @@ fn done(
             } else {
                 Access::Forced
             };
-            let written = device.write(request.offset, &data, access)?;
-            Ok((written, Vec::new()))
+            let done = device.write(request.offset, &data, access)?;
+            Ok((done, Vec::new()))
         }
-        FLUSH => Ok((unnoticed(device.flush()?), Vec::new())),
+        FLUSH => Ok((device.flush()?, Vec::new())),
         // It was never offered.
         _ => Err(Refusal::Io),
     }
@@ -246,7 +246,8 @@ impl NbdReply {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::answer::Answer;
+    use crate::answer::{Answer, Due};
+    use crate::device::Answered;
 
     /// Remembers what it was asked for.
     #[derive(Default)]
@@ -269,24 +270,27 @@ mod tests {
             Ok(None)
         }
 
-        fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Written, Refusal> {
+        fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Done, Refusal> {
             self.push(format!("write {} at {offset}, {access:?}", bytes.len()));
             if offset + bytes.len() as u64 > self.size() {
                 return Err(Refusal::NoSpace);
             }
-            Ok(Written {
+            Ok(Done {
                 due: None,
-                event: Some(offset),
+                request: Some(Answered::Write(offset)),
             })
         }
 
-        fn answering(&self, event: u64) {
-            self.push(format!("answering {event}"));
+        fn answering(&self, request: Answered) {
+            self.push(format!("answering {request:?}"));
         }
 
-        fn flush(&self) -> Result<Due, Refusal> {
+        fn flush(&self) -> Result<Done, Refusal> {
             self.push("flush".into());
-            Ok(None)
+            Ok(Done {
+                due: None,
+                request: Some(Answered::Flush(1)),
+            })
         }
 
         fn mark(&self, _: &[u8], _: Answer) {}
@@ -327,10 +331,11 @@ mod tests {
             *asked.0.lock().unwrap(),
             [
                 "write 512 at 512, Cached",
-                "answering 512",
+                "answering Write(512)",
                 "write 512 at 1024, Forced",
-                "answering 1024",
+                "answering Write(1024)",
                 "flush",
+                "answering Flush(1)",
                 "write 512 at 4096, Cached",
                 "read 512 at 0"
             ]

@@ -13,7 +13,7 @@ use landfall_os::{BlockNode, PrivateDirectory};
 
 use crate::answer::{Answer, Due};
 use crate::common_order::{CommonOrder, Part};
-use crate::device::{Access, Device, Written};
+use crate::device::{Access, Answered, Device, Done};
 use crate::event::{Span, list_bytes};
 use crate::fault::{Faults, FlushFate, Refusal};
 use crate::latency::{Latency, Profile, Request};
@@ -39,9 +39,9 @@ pub struct Options {
     pub directory: PathBuf,
     /// How long the device takes; `None`: as long as it takes.
     pub latency: Option<Profile>,
-    /// How long a write is held back unanswered, where `latency` says nothing. A flush that arrives
-    /// meanwhile [does not count it in](EventKind::Flush): the longer, the more of a program's races
-    /// between a write and a flush are recorded.
+    /// How long a write or a flush is held back unanswered, where `latency` says nothing. A flush does
+    /// not [count in](EventKind::Flush) what it meets unanswered, or what comes meanwhile: the longer, the
+    /// more of a program's races between a write and a flush are recorded.
     pub hold: Duration,
     /// What the kernel is offered.
     pub offer: Offer,
@@ -127,6 +127,8 @@ struct State {
     part: Option<Part>,
     /// The recorded writes that have not been answered, in order.
     in_flight: Vec<InFlight>,
+    /// The flushes that have not been answered.
+    flushes: Vec<FlushInFlight>,
     /// Where was written, if anybody asked for that.
     writes: Option<Writes>,
     listener: Option<Sender<ClientMark>>,
@@ -137,6 +139,14 @@ struct State {
 struct InFlight {
     event: u64,
     access: Access,
+}
+
+/// A flush that has not been answered.
+#[derive(Clone, Debug)]
+struct FlushInFlight {
+    number: u64,
+    /// The recorded writes that it does not count in, in order: those that were in flight when it arrived, and those that came since.
+    uncounted: Vec<u64>,
 }
 
 impl Recorder {
@@ -272,6 +282,7 @@ impl Shared {
                 events: 0,
                 part,
                 in_flight: Vec::new(),
+                flushes: Vec::new(),
                 writes: None,
                 listener: None,
             }),
@@ -345,7 +356,8 @@ impl State {
 
     fn due(&mut self, request: Request) -> Due {
         let Some(latency) = &mut self.latency else {
-            let is_held = matches!(request, Request::Write { .. }) && !self.hold.is_zero();
+            let is_read = matches!(request, Request::Read { .. });
+            let is_held = !is_read && !self.hold.is_zero();
             return is_held.then(|| Instant::now() + self.hold);
         };
         let now = self.started.elapsed();
@@ -371,7 +383,7 @@ impl Device for Shared {
         Ok(state.due(Request::Read { offset, len }))
     }
 
-    fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Written, Refusal> {
+    fn write(&self, offset: u64, bytes: &[u8], access: Access) -> Result<Done, Refusal> {
         let len = bytes.len() as u64;
         let mut state = self.lock();
         state.counts.writes += 1;
@@ -412,40 +424,58 @@ impl Device for Shared {
         state
             .in_flight
             .extend(event.map(|event| InFlight { event, access }));
+        for flush in &mut state.flushes {
+            flush.uncounted.extend(event);
+        }
         let due = state.due(Request::Write { offset, len });
-        Ok(Written { due, event })
+        let request = event.map(Answered::Write);
+        Ok(Done { due, request })
     }
 
-    fn answering(&self, event: u64) {
+    fn answering(&self, request: Answered) {
         let mut state = self.lock();
-        let place = state.in_flight.iter().position(|one| one.event == event);
-        let answered = place.map(|place| state.in_flight.remove(place));
-        if answered.is_some_and(|one| one.access == Access::Forced) {
-            let list = list_bytes(&[event]);
-            let writes = Span::of(&list);
-            state.put(EventKind::Forced { writes }, &list);
+        match request {
+            Answered::Write(event) => {
+                let place = state.in_flight.iter().position(|one| one.event == event);
+                let answered = place.map(|place| state.in_flight.remove(place));
+                if answered.is_some_and(|one| one.access == Access::Forced) {
+                    let list = list_bytes(&[event]);
+                    let writes = Span::of(&list);
+                    state.put(EventKind::Forced { writes }, &list);
+                }
+            }
+            Answered::Flush(number) => {
+                let place = state.flushes.iter().position(|one| one.number == number);
+                if let Some(place) = place {
+                    let list = list_bytes(&state.flushes.remove(place).uncounted);
+                    let in_flight = Span::of(&list);
+                    state.put(EventKind::Flush { in_flight }, &list);
+                }
+            }
         }
     }
 
-    fn flush(&self) -> Result<Due, Refusal> {
+    fn flush(&self) -> Result<Done, Refusal> {
         let mut state = self.lock();
         state.counts.flushes += 1;
-        match state.faults.flush() {
+        let number = state.counts.flushes;
+        let request = match state.faults.flush() {
             FlushFate::Done => {
-                let in_flight: Vec<u64> = state.in_flight.iter().map(|one| one.event).collect();
-                let in_flight = list_bytes(&in_flight);
-                let list = Span::of(&in_flight);
-                state.put(EventKind::Flush { in_flight: list }, &in_flight);
+                let uncounted = state.in_flight.iter().map(|one| one.event).collect();
+                state.flushes.push(FlushInFlight { number, uncounted });
+                Some(Answered::Flush(number))
             }
             FlushFate::Lie => {
                 state.put(EventKind::LyingFlush, &[]);
+                None
             }
             FlushFate::Refused(refusal) => {
                 state.put(EventKind::Refused, &[]);
                 return Err(refusal);
             }
-        }
-        Ok(state.due(Request::Flush))
+        };
+        let due = state.due(Request::Flush);
+        Ok(Done { due, request })
     }
 
     fn mark(&self, bytes: &[u8], answer: Answer) {
@@ -471,25 +501,63 @@ mod tests {
         let directory = std::env::temp_dir();
         let shared = Shared::new(&Options::new(8192)).unwrap();
         shared.record(&directory).unwrap();
-        let write = |offset, access| shared.write(offset, &[7; 512], access).unwrap().event;
+        let write = |offset, access| shared.write(offset, &[7; 512], access).unwrap().request;
         let before = write(0, Access::Cached);
-        let forced = write(512, Access::Forced).unwrap();
-        shared.flush().unwrap();
-        shared.answering(forced);
-        shared.answering(before.unwrap());
+        let forced = write(512, Access::Forced);
+        let flush = shared.flush().unwrap().request;
+        for request in [flush, forced, before] {
+            shared.answering(request.unwrap());
+        }
         let recording = shared.finish().unwrap();
-        let lists: Vec<Vec<usize>> = recording
-            .events()
-            .iter()
-            .filter_map(|event| match event.kind {
-                EventKind::Flush { in_flight: list } | EventKind::Forced { writes: list } => {
-                    Some(recording.list(list).unwrap())
-                }
-                _ => None,
-            })
-            .collect();
-        assert_eq!(lists, [vec![0, 1], vec![1]]);
+        assert_eq!(lists(&recording), [vec![0, 1], vec![1]]);
         assert_eq!(recording.counts(0, recording.events().len()).flushes, 1);
+    }
+
+    fn lists(recording: &Recording) -> Vec<Vec<usize>> {
+        let events = recording.events().iter();
+        let lists = events.filter_map(|event| match event.kind {
+            EventKind::Flush { in_flight: list } | EventKind::Forced { writes: list } => {
+                Some(recording.list(list).unwrap())
+            }
+            _ => None,
+        });
+        lists.collect()
+    }
+
+    #[test]
+    fn a_flush_is_done_when_it_is_answered_and_counts_in_what_was_before_it() {
+        let shared = Shared::new(&Options::new(8192)).unwrap();
+        shared.record(&std::env::temp_dir()).unwrap();
+        let write = |offset| {
+            let done = shared.write(offset, &[7; 512], Access::Cached).unwrap();
+            shared.answering(done.request.unwrap());
+        };
+        write(0);
+        let first = shared.flush().unwrap().request.unwrap();
+        shared.lock().mark(b"too early");
+        write(512);
+        let second = shared.flush().unwrap().request.unwrap();
+        write(1024);
+        shared.answering(second);
+        shared.answering(first);
+        let recording = shared.finish().unwrap();
+        let kinds: Vec<_> = recording.events().iter().map(|event| event.kind).collect();
+        assert!(matches!(
+            kinds[..],
+            [
+                EventKind::Write { .. },
+                EventKind::Mark(_),
+                EventKind::Write { .. },
+                EventKind::Write { .. },
+                EventKind::Flush { .. },
+                EventKind::Flush { .. }
+            ]
+        ));
+        // The second was done first, and the first takes nothing back.
+        assert_eq!(lists(&recording), [vec![3], vec![2, 3]]);
+        let epochs = crate::crash::epochs(&recording).unwrap();
+        let writes: Vec<_> = epochs.into_iter().map(|epoch| epoch.writes).collect();
+        assert_eq!(writes, [vec![0, 2, 3], vec![3], vec![3]]);
     }
 
     #[test]
@@ -499,7 +567,7 @@ mod tests {
         shared.record(&directory).unwrap();
         shared.lock().faults = Faults::new(vec![Fault::LyingFlush]);
         let forced = shared.write(512, &[7; 512], Access::Forced).unwrap();
-        shared.answering(forced.event.unwrap());
+        shared.answering(forced.request.unwrap());
         let recording = shared.finish().unwrap();
         let kinds: Vec<_> = recording.events().iter().map(|event| event.kind).collect();
         assert!(

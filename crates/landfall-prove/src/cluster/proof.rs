@@ -62,7 +62,7 @@ pub struct ClusterPlan {
     pub seed: u64,
     /// Of how many records it is found out which nodes held them durably when they were acknowledged.
     pub replicas: usize,
-    /// How long a write is held back unanswered.
+    /// How long a write or a flush is held back unanswered.
     pub hold: Duration,
     /// Workers; `None`: two for each processor.
     pub workers: Option<usize>,

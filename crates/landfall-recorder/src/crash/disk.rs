@@ -13,7 +13,7 @@ use super::epoch::{Epoch, epochs};
 use super::image::Image;
 use crate::Recording;
 use crate::answer::{Answer, Due};
-use crate::device::{Access, Device, Written};
+use crate::device::{Access, Answered, Device, Done};
 use crate::event::Span;
 use crate::fault::Refusal;
 use crate::served_device::{Offer, ServedDevice};
@@ -214,7 +214,7 @@ impl Device for Shared {
         Ok(None)
     }
 
-    fn write(&self, offset: u64, bytes: &[u8], _: Access) -> Result<Written, Refusal> {
+    fn write(&self, offset: u64, bytes: &[u8], _: Access) -> Result<Done, Refusal> {
         if offset + bytes.len() as u64 > self.size {
             return Err(Refusal::NoSpace);
         }
@@ -227,17 +227,17 @@ impl Device for Shared {
             let data = Span::of(bytes);
             transcript.put(EventKind::Write { offset, data }, bytes);
         }
-        Ok(Written::default())
+        Ok(Done::default())
     }
 
-    fn answering(&self, _: u64) {}
+    fn answering(&self, _: Answered) {}
 
-    fn flush(&self) -> Result<Due, Refusal> {
+    fn flush(&self) -> Result<Done, Refusal> {
         if let Some(transcript) = &mut self.lock().transcript {
             // Writes are answered at once: it finds none in flight.
             transcript.put(EventKind::FLUSH, &[]);
         }
-        Ok(None)
+        Ok(Done::default())
     }
 
     fn mark(&self, _: &[u8], _: Answer) {}

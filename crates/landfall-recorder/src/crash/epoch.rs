@@ -10,7 +10,7 @@ use crate::{EventKind, Recording};
 /// The events between two flushes that the device honoured: all that was written in them may be lost
 /// while they last, and none of it afterwards, but for what the flush did not count in.
 ///
-/// A flush counts in no write that was in flight when it arrived. Those are *carried* into the next
+/// A flush is done when it is answered. It counts in no write that was in flight when it arrived, or that came since. Those are *carried* into the next
 /// epoch: in it they are lost or not like what is written there. A sector of theirs that was written
 /// over by a write that did count is what that one made it, and stays so.
 ///
