@@ -1,7 +1,8 @@
 //! What checks have found, by the files that they found it in: equal files are checked by the subject once.
 //!
 //! What is kept is what was *found*, before it is judged: of two states with equal files more may have been acknowledged
-//! before the one than before the other.
+//! before the one than before the other. What breaks a promise is kept once it was found twice: what fails only once says
+//! nothing of other states.
 //!
 //! Threads: all workers share it. Who meets files that another worker is just checking waits for that, since a server
 //! takes longer to start than to be waited for; a check that comes to nothing lets the next one try.
@@ -38,11 +39,12 @@ impl<T> Default for Checks<T> {
 }
 
 impl<T: Clone> Checks<T> {
-    /// What was found in these files, or is found there now by `check`.
+    /// What was found in these files, or is found there now by `check`: that is kept if `is_sure`.
     pub fn once<E>(
         &self,
         files: FileIdentity,
         check: impl FnOnce() -> Result<T, E>,
+        is_sure: impl FnOnce(&T) -> bool,
     ) -> Result<T, E> {
         let mut by_files = self.lock();
         loop {
@@ -68,8 +70,14 @@ impl<T: Clone> Checks<T> {
             found: None,
         };
         let found = check()?;
-        claim.found = Some(found.clone());
+        claim.found = is_sure(&found).then(|| found.clone());
         Ok(found)
+    }
+
+    /// Keeps what was found in these files, whatever was before.
+    pub fn put(&self, files: FileIdentity, found: T) {
+        self.lock().insert(files, Found::This(found));
+        self.changed.notify_all();
     }
 
     /// How often something was known already.
@@ -133,7 +141,7 @@ mod tests {
         let calls = AtomicU64::new(0);
         let check = |content: &str| {
             let check = || Ok::<_, ()>(found(calls.fetch_add(1, Ordering::Relaxed)));
-            checks.once(files(content), check).unwrap()
+            checks.once(files(content), check, |_| true).unwrap()
         };
         assert_eq!(check("one"), found(0));
         assert_eq!(check("one"), found(0));
@@ -151,10 +159,10 @@ mod tests {
                     begun.wait();
                     Ok::<_, ()>(found(7))
                 };
-                checks.once(files, check).unwrap();
+                checks.once(files, check, |_| true).unwrap();
             });
             begun.wait();
-            let second = checks.once(files, || Err("checked a second time"));
+            let second = checks.once(files, || Err("checked a second time"), |_| true);
             assert_eq!(second, Ok(found(7)));
         });
         assert_eq!(checks.equal(), 1);
@@ -162,16 +170,30 @@ mod tests {
 
     #[test]
     fn a_check_that_came_to_nothing_is_made_again() {
-        let checks = Checks::default();
+        let checks = Checks::<Recovered>::default();
         let files = files("one");
-        assert!(checks.once(files, || Err("no memory")).is_err());
+        let once = |check: fn() -> Result<Recovered, &'static str>| {
+            checks.once(files, check, |found| found.damage.is_none())
+        };
+        assert!(once(|| Err("no memory")).is_err());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            let _ = checks.once(files, || -> Result<Recovered, ()> {
-                panic!("a planted one")
-            });
+            let _ = once(|| panic!("a planted one"));
         }));
         assert!(panicked.is_err());
-        assert_eq!(checks.once(files, || Ok::<_, ()>(found(3))), Ok(found(3)));
+        let damaged = once(|| Ok(Recovered::damaged("it is ill")));
+        assert_eq!(damaged, Ok(Recovered::damaged("it is ill")));
+        assert_eq!(once(|| Ok(found(3))), Ok(found(3)));
         assert_eq!(checks.equal(), 0);
+    }
+
+    #[test]
+    fn what_was_found_twice_goes_before_what_was_found_once() {
+        let checks = Checks::<Recovered>::default();
+        let files = files("one");
+        let known = || checks.once(files, || Err("nothing is known"), |_| true);
+        checks.put(files, found(1));
+        assert_eq!(known(), Ok(found(1)));
+        checks.put(files, found(2));
+        assert_eq!(known(), Ok(found(2)));
     }
 }

@@ -43,6 +43,8 @@ pub(crate) struct Tally {
     pub violations: BTreeMap<Violation, ViolationCount>,
     /// States that could not be checked.
     pub unchecked: Option<Unchecked>,
+    /// Names of those of them that one power cut has left.
+    unchecked_names: HashSet<StateName>,
     /// The failing state that lacks least, the first of several, and what is wrong with it.
     pub shortest: Option<Shortest>,
     /// How long it took.
@@ -77,8 +79,9 @@ impl Tally {
             self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));
             self.failing_names.insert(state.name);
         }
-        if matches!(checked, Checked::Judged(_)) {
-            self.names.push(state.name);
+        match checked {
+            Checked::Judged(_) => self.names.push(state.name),
+            Checked::Unchecked(_) => drop(self.unchecked_names.insert(state.name)),
         }
         let origin = Origin {
             omitted: state.omitted.into(),
@@ -98,6 +101,21 @@ impl Tally {
                 origin,
             });
         }
+    }
+
+    /// Takes back that a state was counted as kept or unchecked: more is known of it now. Returns whether it was; only
+    /// states that one power cut has left are known.
+    pub fn take_back(&mut self, name: &StateName) -> bool {
+        if self.unchecked_names.remove(name) {
+            if let Some(unchecked) = &mut self.unchecked {
+                unchecked.states -= 1;
+            }
+            self.unchecked.take_if(|unchecked| unchecked.states == 0);
+            return true;
+        }
+        let was_checked = self.names.contains(name);
+        self.checked -= u64::from(was_checked);
+        was_checked
     }
 
     /// Counts a state of this name, and of this place if one power cut has left it; returns whether it kept every promise, as
@@ -264,7 +282,35 @@ pub(crate) fn explore(
 
 #[cfg(test)]
 mod tests {
+    use landfall_recorder::crash::Identity;
+
     use super::*;
+
+    #[test]
+    fn a_state_of_which_more_is_known_is_counted_once() {
+        let state = CrashState {
+            name: "1:2:none".parse().unwrap(),
+            position: 0,
+            image: Identity::BASE,
+            omitted: 0,
+        };
+        let mut ill = Judgement::default();
+        ill.add(Violation::Damaged, "it is ill".to_owned());
+        let ill = Checked::Judged(ill);
+        let kept = Checked::Judged(Judgement::default());
+        let unchecked = Checked::Unchecked("no memory".to_owned());
+        for before in [kept, unchecked.clone()] {
+            for (now, counts) in [(&ill, (1, 1, 0)), (&unchecked, (0, 0, 1))] {
+                let mut tally = Tally::default();
+                tally.add(1, &state, before.clone());
+                assert!(tally.take_back(&state.name));
+                tally.count(&state.name, None, now);
+                let left = tally.tried() - tally.checked;
+                assert_eq!((tally.checked, tally.failing, left), counts);
+            }
+        }
+        assert!(!Tally::default().take_back(&state.name));
+    }
 
     #[test]
     fn states_are_spread_over_the_recording_and_none_is_left_out() {

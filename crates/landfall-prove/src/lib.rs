@@ -15,7 +15,7 @@
 //! - `shorten`, `timeline`: the failing state that is easiest to understand;
 //! - `scratch_fs`: the filesystems that all of it runs on;
 //! - `transactions`: what a store's own proof sends and recognises;
-//! - `cluster`: all of that of several nodes, whose power goes at the same moment;
+//! - `cluster`: all of that of several nodes, whose power goes at the same moment, or one after the other;
 //! - `power_cuts`: all of that as one call of a `#[test]`;
 //! - `uml`: a program inside User-mode Linux, where an ordinary user is root;
 //! - `subjects`, `cases`: what can be proven by name, and what is known of it; `self_test` tells the safe from the unsafe, and

@@ -268,7 +268,7 @@ fn examine(
         }
         None => seen.as_ref().and_then(|seen| seen.failing.clone()),
     };
-    let firsts_again = seen.as_ref().map_or(0, |seen| seen.firsts);
+    let more_firsts = seen.as_ref().map_or(0, |seen| seen.firsts);
     let second_cuts = seen.map(|seen| seen.counts);
     let exercised = exercised(case, layout, &tally.names)
         .map_err(Error::io("cannot tell what was exercised"))?;
@@ -305,7 +305,7 @@ fn examine(
             every_write: exhausted(planned.whole_writes),
             every_sector: exhausted(planned.changed_sectors),
             possible: planned.possible,
-            planned: planned_firsts + firsts_again + second_cuts.map_or(0, |second| second.planned),
+            planned: planned_firsts + more_firsts + second_cuts.map_or(0, |second| second.planned),
             sampled: planned.sampled as u64,
             equal: planned.duplicates as u64,
             states_digest: Some(states_digest),

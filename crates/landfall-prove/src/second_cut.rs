@@ -69,7 +69,7 @@ pub(crate) struct SecondCut<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub counts: SecondCuts,
-    /// States of a first cut of which something was found out as they recovered, or nothing could be.
+    /// States of a first cut that were not counted before, and were not whole when they recovered.
     pub firsts: u64,
     /// A failing state, as short as it could be made.
     pub failing: Option<FailingState>,
@@ -105,6 +105,7 @@ impl SecondCut<'_> {
         let is_shortened = AtomicBool::new(tally.failing > 0);
         let known = tally.failing_names.clone();
         let mut rest = self.firsts;
+        let mut skipped = 0;
         let has_failed = AtomicBool::new(false);
         let most = match self.wanted {
             Wanted::Most(most) => most,
@@ -155,7 +156,7 @@ impl SecondCut<'_> {
                             seen.counts.torn_superblocks += left_out as u64;
                         }
                         Heard::First(name, checked) => {
-                            seen.firsts += 1;
+                            seen.firsts += u64::from(!tally.take_back(&name));
                             tally.count(&name, None, &checked);
                         }
                         Heard::State(name, checked) => {
@@ -171,7 +172,9 @@ impl SecondCut<'_> {
                 }
                 Ok(())
             })?;
+            skipped += batch.len().saturating_sub(next.into_inner());
         }
+        seen.counts.planned += untried(most, seen.counts.planned, skipped + rest.len());
         if self.stop.is_requested() {
             return Err(Error::Stopped);
         }
@@ -232,7 +235,7 @@ impl SecondCut<'_> {
         let mut worst: Option<(CrashState, Judgement)> = None;
         for state in states {
             if self.is_over() {
-                return Ok(());
+                break;
             }
             if state.name.cut < cut {
                 worker = None;
@@ -253,6 +256,7 @@ impl SecondCut<'_> {
         }
         drop(worker);
         if let Some((state, judgement)) = worst
+            && !self.stop.is_requested()
             && !is_shortened.swap(true, Ordering::Relaxed)
         {
             let failing = self.shorter(&case, first, state, judgement)?;
@@ -390,6 +394,7 @@ impl SecondCut<'_> {
         let shorter = match self.wanted {
             // It was asked for, and no other one.
             Wanted::Only(_) => None,
+            Wanted::Most(_) if self.is_over() => None,
             Wanted::Most(_) => shorten(case, &state, judgement.worst(), self.model, self.stop)
                 .map_err(Error::io("cannot shorten the failing state"))?,
         };
@@ -414,6 +419,12 @@ impl SecondCut<'_> {
     }
 }
 
+/// How many of `most` states were not tried since the time was up, before so many recoveries were recorded.
+fn untried(most: usize, planned: u64, recoveries: usize) -> u64 {
+    let wanted = (most as u64).saturating_sub(planned);
+    wanted.min((recoveries * OF_ONE) as u64)
+}
+
 /// So many of them, from all over, the last among them.
 fn evenly<T: Copy>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
@@ -425,6 +436,16 @@ fn evenly<T: Copy>(all: Vec<T>, most: usize) -> Vec<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_was_asked_for_and_not_begun_when_the_time_was_up_is_untried() {
+        assert_eq!(untried(200, 0, 1000), 200);
+        assert_eq!(untried(200, 150, 1000), 50);
+        // There are no more than those of one recovery.
+        assert_eq!(untried(200, 150, 1), OF_ONE as u64);
+        assert_eq!(untried(200, 150, 0), 0);
+        assert_eq!(untried(200, 203, 1000), 0);
+    }
 
     #[test]
     fn states_are_from_all_over_a_recovery_and_in_order() {

@@ -71,8 +71,17 @@ pub(crate) struct Worker<'a> {
     /// Why nothing can be checked any more: the last state is still mounted, and a filesystem mounted again would be
     /// that one; or nobody is there to check the subject.
     stuck: Option<String>,
-    /// Whether what recovery writes is being recorded.
-    records: bool,
+}
+
+/// Which check of a state it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// The first. What is known of equal files goes for it too.
+    First,
+    /// The second, since the first failed. What is found now goes for equal files, whatever was known of them.
+    Second,
+    /// One whose recovery is recorded, and so must be its own.
+    Recorded,
 }
 
 impl<'a> Worker<'a> {
@@ -89,7 +98,6 @@ impl<'a> Worker<'a> {
             check_process,
             disk,
             stuck: None,
-            records: false,
         })
     }
 
@@ -106,12 +114,12 @@ impl<'a> Worker<'a> {
     /// Makes the state and checks it; `position` events had happened when the power went. A state that
     /// fails is made and checked once more, by the subject itself: what fails only once says nothing about power cuts.
     pub fn check(&mut self, name: &StateName, position: usize) -> Checked {
-        let first = self.check_once(name, position, self.case.checks);
+        let first = self.check_once(name, position, Turn::First);
         match &first {
             Checked::Judged(judgement) if !judgement.kept() => {}
             _ => return first,
         }
-        match (first, self.check_once(name, position, None)) {
+        match (first, self.check_once(name, position, Turn::Second)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 failed_once(name, &first)
             }
@@ -129,9 +137,7 @@ impl<'a> Worker<'a> {
         let said = self.make(name, position)?;
         let begun = self.disk.record();
         begun.map_err(|error| format!("its recovery cannot be recorded: {error}"))?;
-        self.records = true;
-        let checked = self.recover(name, &said, None);
-        self.records = false;
+        let checked = self.recover(name, &said, Turn::Recorded);
         let recording = self.disk.finish();
         Ok(Recovery {
             checked,
@@ -142,14 +148,9 @@ impl<'a> Worker<'a> {
         })
     }
 
-    fn check_once(
-        &mut self,
-        name: &StateName,
-        position: usize,
-        checks: Option<&Checks<subject::Recovered>>,
-    ) -> Checked {
+    fn check_once(&mut self, name: &StateName, position: usize, turn: Turn) -> Checked {
         match self.make(name, position) {
-            Ok(said) => self.recover(name, &said, checks),
+            Ok(said) => self.recover(name, &said, turn),
             Err(why) => Checked::Unchecked(why),
         }
     }
@@ -166,12 +167,7 @@ impl<'a> Worker<'a> {
     }
 
     /// Lets filesystem and subject recover from the state that was loaded last.
-    fn recover(
-        &mut self,
-        name: &StateName,
-        said: &Acknowledged,
-        checks: Option<&Checks<subject::Recovered>>,
-    ) -> Checked {
+    fn recover(&mut self, name: &StateName, said: &Acknowledged, turn: Turn) -> Checked {
         let Recovered {
             mount,
             known_errors,
@@ -180,7 +176,7 @@ impl<'a> Worker<'a> {
             Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(said, problem)),
             Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
         };
-        let checked = self.inspect(mount.target(), said, known_errors, checks);
+        let checked = self.inspect(mount.target(), said, known_errors, turn);
         match mount.unmount() {
             Ok(()) => checked,
             Err(error) => {
@@ -235,25 +231,16 @@ impl<'a> Worker<'a> {
         root: &Path,
         said: &Acknowledged,
         known_errors: u32,
-        checks: Option<&Checks<subject::Recovered>>,
+        turn: Turn,
     ) -> Checked {
-        let directory = home(root);
-        let checked = match checks {
+        let is_silent = said.sent.is_empty() && said.acknowledged.is_empty();
+        let found = if self.case.creation && is_silent {
             // It was being created: of that nothing is promised, and some servers never start on it.
-            _ if self.case.creation && said.sent.is_empty() && said.acknowledged.is_empty() => {
-                Ok(subject::Recovered::default())
-            }
-            // What a full filesystem leaves room for is not told by its files.
-            Some(checks) if !is_full(root) => {
-                match FileIdentity::of(&directory, self.case.subject.reads_times()) {
-                    Ok(files) => checks.once(files, || self.ask(&directory)),
-                    // The subject may say more of it.
-                    Err(_) => self.ask(&directory),
-                }
-            }
-            _ => self.ask(&directory),
+            Ok(subject::Recovered::default())
+        } else {
+            self.find(root, said, turn)
         };
-        let found = match checked {
+        let found = match found {
             // Nobody was told that it is there.
             Ok(found) if self.case.creation && said.acknowledged.is_empty() => subject::Recovered {
                 damage: None,
@@ -263,10 +250,42 @@ impl<'a> Worker<'a> {
             Err(error) => return Checked::Unchecked(error.to_string()),
         };
         let mut judgement = judge(&found, said, self.case.subject.promise());
-        if let Err(problem) = self.disk.filesystem_works(root, known_errors, self.records) {
+        let is_recorded = turn == Turn::Recorded;
+        if let Err(problem) = self.disk.filesystem_works(root, known_errors, is_recorded) {
             judgement.add_filesystem(problem);
         }
         Checked::Judged(judgement)
+    }
+
+    /// What the subject finds, or has found in equal files.
+    fn find(
+        &mut self,
+        root: &Path,
+        said: &Acknowledged,
+        turn: Turn,
+    ) -> Result<subject::Recovered, SubjectError> {
+        let (case, directory) = (self.case, home(root));
+        let checks = case.checks;
+        // What a full filesystem leaves room for is not told by its files.
+        let checks = checks.filter(|_| turn != Turn::Recorded && !is_full(root));
+        let shared = checks.and_then(|checks| {
+            let files = FileIdentity::of(&directory, case.subject.reads_times());
+            // Of files that cannot be read the subject may say more.
+            Some((checks, files.ok()?))
+        });
+        match shared {
+            None => self.ask(&directory),
+            Some((checks, files)) if turn == Turn::First => {
+                let promise = case.subject.promise();
+                let keeps = |found: &subject::Recovered| judge(found, said, promise).kept();
+                checks.once(files, || self.ask(&directory), keeps)
+            }
+            Some((checks, files)) => {
+                let found = self.ask(&directory)?;
+                checks.put(files, found.clone());
+                Ok(found)
+            }
+        }
     }
 
     /// Has the subject recover and read everything back.

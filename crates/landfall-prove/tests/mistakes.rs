@@ -18,8 +18,8 @@ struct Circumstances {
 
 /// Commits of several appends, of which the first are written without being durable.
 const APPENDED: Circumstances = Circumstances {
-    settings: &[("segment", "16K"), ("commit-every", "4"), ("pause", "2")],
-    transactions: 60,
+    settings: &[("segment", "16K"), ("commit-every", "4"), ("pause", "4")],
+    transactions: 160,
 };
 /// Such that a commit is of several segments. There are so few that ext4's journal does not begin anew: on Linux 6.1 ext4
 /// cannot be mounted if the power cut tears a commit block that was in use before.

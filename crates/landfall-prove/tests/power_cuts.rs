@@ -351,16 +351,16 @@ fn a_write_that_is_answered_after_the_flush_began_is_caught() {
     overlapping(true).lose_nothing();
 }
 
-/// A log of which the first checks, so many, find damage.
-struct Ill(AtomicU64);
+/// A subject of which the first checks, so many, find damage.
+struct Ill<S>(AtomicU64, S);
 
-impl Subject for Ill {
+impl<S: Subject> Subject for Ill<S> {
     fn name(&self) -> SubjectName {
-        "an ill log".into()
+        "an ill subject".into()
     }
 
     fn prepare(&self, directory: &Path, stop: &Stop) -> Result<(), SubjectError> {
-        Log(Habit::Syncs).prepare(directory, stop)
+        self.1.prepare(directory, stop)
     }
 
     fn run(
@@ -369,7 +369,7 @@ impl Subject for Ill {
         sink: &mut dyn AckSink,
         stop: &Stop,
     ) -> Result<(), SubjectError> {
-        Log(Habit::Syncs).run(directory, sink, stop)
+        self.1.run(directory, sink, stop)
     }
 
     fn check(&self, directory: &Path, stop: &Stop) -> Result<Recovered, SubjectError> {
@@ -379,9 +379,51 @@ impl Subject for Ill {
             .fetch_update(Ordering::Relaxed, Ordering::Relaxed, less)
         {
             Ok(_) => Ok(Recovered::damaged("it is ill")),
-            Err(_) => Log(Habit::Syncs).check(directory, stop),
+            Err(_) => self.1.check(directory, stop),
         }
     }
+}
+
+/// Writes beside its directory, so that its files are equal in all states.
+struct Beside;
+
+impl Subject for Beside {
+    fn name(&self) -> SubjectName {
+        "a file beside".into()
+    }
+
+    fn prepare(&self, _: &Path, _: &Stop) -> Result<(), SubjectError> {
+        Ok(())
+    }
+
+    fn run(&self, directory: &Path, _: &mut dyn AckSink, _: &Stop) -> Result<(), SubjectError> {
+        let mut beside = File::create(directory.with_file_name("beside"))?;
+        for number in 1..=12 {
+            beside.write_all(&record(number))?;
+            beside.sync_all()?;
+        }
+        Ok(())
+    }
+
+    fn check(&self, _: &Path, _: &Stop) -> Result<Recovered, SubjectError> {
+        Ok(Recovered::default())
+    }
+}
+
+#[test]
+fn what_fails_once_is_told_of_no_other_state_with_equal_files() {
+    let Some(directory) = directory() else {
+        return;
+    };
+    let ill = Ill(AtomicU64::new(1), Beside);
+    let mut plan = Plan::new(Box::new(ill), FilesystemSpec::plain(Kind::Ext4));
+    plan.directory = directory.path().to_owned();
+    plan.states = 20;
+    let results = prove(&plan, &Stop::default(), &mut Silent).unwrap().results;
+    assert!(results.coverage.equal_files > 0);
+    assert!(results.coverage.checked > 1);
+    let unchecked = results.unchecked.unwrap();
+    assert_eq!((results.failing_states, unchecked.states), (0, 1));
 }
 
 #[test]
@@ -391,7 +433,7 @@ fn what_is_wrong_with_a_recovery_that_is_cut_off_is_said() {
     };
     let found = |ill: u64| {
         let ext4 = FilesystemSpec::plain(Kind::Ext4);
-        let mut plan = Plan::new(Box::new(Ill(AtomicU64::new(ill))), ext4);
+        let mut plan = Plan::new(Box::new(Ill(AtomicU64::new(ill), Log(Habit::Syncs))), ext4);
         plan.directory = directory.path().to_owned();
         plan.transactions = 12;
         plan.only = Some("1:1:none/1:0:none".parse().unwrap());

@@ -336,7 +336,8 @@ impl<'a> Worker<'a> {
         let found = match (checks, files.collect::<io::Result<Vec<FileIdentity>>>()) {
             (Some(checks), Ok(files)) => {
                 let files = FileIdentity::joined(&files, &name.boot.to_string());
-                checks.once(files, check)
+                let keeps = |found: &Found| judge_cluster(found, said, subject.promise()).kept();
+                checks.once(files, check, keeps)
             }
             _ => check(),
         };
@@ -481,7 +482,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_files_are_checked_again_where_a_node_has_no_room() {
+    fn equal_files_are_checked_again_where_a_promise_was_broken_or_a_node_has_no_room() {
         if let Err(why) = isolate_mounts() {
             assert!(std::env::var_os("LANDFALL_NO_SKIP").is_none(), "{why}");
             eprintln!("skipped: {why}");
@@ -513,16 +514,24 @@ mod tests {
         };
         let worker = Worker::new(&case).unwrap();
         let name = "1:0:none,none:together".parse().unwrap();
-        let asked_twice = || {
+        let asked_twice = |said: &Acknowledged| {
             let before = asked.0.load(Ordering::Relaxed);
             for _ in 0..2 {
-                worker.ask(&name, &directories, &Acknowledged::default(), case.checks);
+                worker.ask(&name, &directories, said, case.checks);
             }
             asked.0.load(Ordering::Relaxed) - before
         };
-        assert_eq!(asked_twice(), 1);
+        // Of all that was acknowledged it has nothing.
+        let lost = Acknowledged {
+            sent: [1].into(),
+            acknowledged: [1].into(),
+            last_acknowledged: Some(1),
+        };
+        let nothing = Acknowledged::default();
+        assert_eq!(asked_twice(&lost), 2);
+        assert_eq!(asked_twice(&nothing), 1);
         let filler = mounts[1].target().join("filler");
         fs::write(filler, vec![1; 2 << 20]).unwrap_err();
-        assert_eq!(asked_twice(), 2);
+        assert_eq!(asked_twice(&nothing), 2);
     }
 }

@@ -43,8 +43,8 @@ pub(super) struct Change {
 /// All changes of an epoch, in the order of the writes and of the sectors in them.
 #[derive(Debug)]
 pub(super) struct Changes {
-    /// Sectors in an atomic unit of the device.
-    unit: u64,
+    /// What the device writes whole or not at all.
+    unit: AtomicUnit,
     list: Vec<Change>,
     /// For each write its first change, or that of the next write; and the end.
     starts: Vec<u32>,
@@ -67,7 +67,7 @@ impl Changes {
     /// None as yet, on a device with this atomic unit.
     pub fn new(unit: AtomicUnit) -> Changes {
         Changes {
-            unit: unit.sectors(),
+            unit,
             list: Vec::new(),
             starts: Vec::new(),
             tops: Vec::new(),
@@ -114,15 +114,21 @@ impl Changes {
         }
         let tops = (0..).zip(&self.list).filter(|(_, change)| change.is_last);
         self.tops = tops.map(|(number, _)| number).collect();
+        let unit = self.unit.sectors();
         let mut last = None;
         for (number, change) in (0..).zip(&self.list) {
-            let of = Some((change.write, change.sector / self.unit));
+            let of = Some((change.write, change.sector / unit));
             if last != of {
                 self.fragments.push(number);
                 last = of;
             }
         }
         self.fragments.push(self.list.len() as u32);
+    }
+
+    /// What the device writes whole or not at all.
+    pub fn unit(&self) -> AtomicUnit {
+        self.unit
     }
 
     /// The changes.
@@ -210,6 +216,12 @@ impl Changes {
         of(own.start)..of(own.end)
     }
 
+    /// Whether a part of a fragment arrived, and not all of it, given which changes did.
+    pub fn is_torn(&self, fragment: usize, arrived: &[bool]) -> bool {
+        let own = &arrived[self.of_fragment(fragment)];
+        own.contains(&true) && own.contains(&false)
+    }
+
     /// Which changes arrived, given which fragments did.
     pub fn of_fragments(&self, arrived: impl Fn(usize) -> bool) -> Vec<bool> {
         let mut changes = Vec::with_capacity(self.list.len());
@@ -222,10 +234,11 @@ impl Changes {
 
     /// The fragments by the unit that they are in, each unit's in order.
     pub fn units(&self) -> Vec<Vec<usize>> {
+        let unit = self.unit.sectors();
         let mut units: Vec<(u64, usize)> = (0..self.fragments())
             .map(|fragment| {
                 let first = &self.list[self.fragments[fragment] as usize];
-                (first.sector / self.unit, fragment)
+                (first.sector / unit, fragment)
             })
             .collect();
         units.sort_unstable();

@@ -202,6 +202,11 @@ fn arrived(
         }
         Choice::Drawn(number) => sample(changes, name.seed, name.cut, number),
     };
+    // Names choose sectors, which the disk need not write alone.
+    if (0..changes.fragments()).any(|fragment| changes.is_torn(fragment, &arrived)) {
+        let unit = changes.unit();
+        return Err(format!("the disk writes {unit} whole: that tears one"));
+    }
     Ok(arrived)
 }
 
@@ -246,9 +251,9 @@ fn pieces(walker: &Walker<'_>, arrived: &[bool]) -> Vec<Piece> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Recording;
     use crate::crash::oracle::{durable, image_of, sector_writes};
     use crate::fixtures::RecordingBuilder;
+    use crate::{AtomicUnit, Recording};
 
     /// Sector 0 goes from 1 to 2 and back, sector 1 from 0 to 5 twice, sector 2 stays 3.
     fn recording() -> Recording {
@@ -419,6 +424,18 @@ mod tests {
             );
         }
         assert!(composition(&many, "7:0:without64").is_ok());
+        let whole = RecordingBuilder::new(8192).sectors(0, &[1; 16]).build();
+        let whole = whole.with_atomic_unit(AtomicUnit::try_from(4096_u64).unwrap());
+        for choice in ["first0", "upto0", "only0", "without0"] {
+            let error = composition(&whole, &format!("7:0:{choice}+3")).unwrap_err();
+            assert_eq!(
+                error.kind(),
+                io::ErrorKind::InvalidInput,
+                "{choice}: {error}"
+            );
+            let between = composition(&whole, &format!("7:0:{choice}+8"));
+            assert_eq!(between.unwrap().omitted, 8, "{choice}");
+        }
     }
 
     #[test]

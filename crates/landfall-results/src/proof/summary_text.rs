@@ -231,7 +231,8 @@ fn epochs(proof: &ProofResults) -> String {
             counted(coverage.surveyed, "moment", "moments")
         );
     }
-    if coverage.surveyed == 1 && coverage.epochs > 1 {
+    // Whatever the model, each epoch has one state at least.
+    if coverage.possible <= 1.0 && coverage.epochs > 1 {
         return format!("The recording has {epochs}; one state was chosen by its name.");
     }
     let Some((writes, sectors)) = proof.exhausted() else {
@@ -504,6 +505,12 @@ mod tests {
         assert!(coverage(&twice).contains(
             "; 200 of them were left by a second power cut, in 30 recoveries that made 1,500 writes and 240 flushes (17 with a torn superblock were left out). Of 50"
         ));
+        let mut few = proof();
+        few.coverage.surveyed = 1;
+        (few.coverage.every_write, few.coverage.every_sector) = (0, 0);
+        assert!(coverage(&few).ends_with("None of 50 epochs was tried exhaustively."));
+        few.coverage.possible = 1.0;
+        assert!(coverage(&few).ends_with("one state was chosen by its name."));
         let mut unfinished = proof();
         unfinished.coverage.planned += 5;
         assert_eq!(
