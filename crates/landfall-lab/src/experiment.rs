@@ -105,7 +105,7 @@ macro_rules! experiments {
             /// What does replacing a small file cost, by how it is replaced, what is synced, and the filesystem?
             Rename: rename::RenameResults = "rename",
             /// What does syncing a growing commit log cost MariaDB, by filesystem and clients, and what do
-            /// PostgreSQL, Redis and etcd on the same disk?
+            /// PostgreSQL, Redis, etcd and SQLite on the same disk?
             Binlog: binlog::BinlogResults = "binlog",
             /// What does protection against torn pages cost MariaDB, PostgreSQL and Landfall's store, by disk, and does it
             /// protect?

@@ -25,8 +25,13 @@ pub(crate) fn filesystem_like(site: &Site) -> Result<FilesystemSpec, Error> {
             ))
         })?,
     };
-    scratch_fs::require_recorder(site.directory(), Offer::Flushes)?;
+    require_recorder(site)?;
     Ok(filesystem_spec)
+}
+
+/// Refused where nothing can be proven, whatever the filesystem.
+pub(crate) fn require_recorder(site: &Site) -> Result<(), Error> {
+    scratch_fs::require_recorder(site.directory(), Offer::Flushes)
 }
 
 /// Proves a subject with these settings and so many transactions, with at most `states` crash states, on a filesystem

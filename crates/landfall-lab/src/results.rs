@@ -185,6 +185,16 @@ impl Results {
         self.experiments.iter().all(Found::is_empty)
     }
 
+    /// Code of the notice that an experiment failed when another had found something.
+    pub(crate) const FAILED: &'static str = "failed";
+
+    /// Whether an experiment failed, of several.
+    pub fn has_failed(&self) -> bool {
+        self.notices
+            .iter()
+            .any(|notice| notice.code == Self::FAILED)
+    }
+
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured
     /// more than once, the interval is wider than the figure itself.
     pub fn is_too_noisy(&self) -> bool {

@@ -9,8 +9,9 @@ use crate::{Error, Experiment, Notice, Progress, Results, SCHEMA_NAME, Site, Sto
 /// Runs the experiments of `plans` on `site`, one after the other. `command` is what a user types to
 /// repeat it.
 ///
-/// Of several experiments one may be refused, for want of space say: then a notice says so, and what
-/// the others found is not lost. Only if all are refused is that the error.
+/// Of several experiments one may be refused, for want of space say, or fail after another has found something: then a
+/// notice says so, and what the others found is not lost. Only if all are refused is that the error. Whoever asks to stop
+/// gets nothing.
 pub fn run(
     site: &Site,
     plans: &[Box<dyn Experiment>],
@@ -37,13 +38,24 @@ pub fn run(
         before += plan.trials();
         let (experiment, more) = match outcome {
             Ok(found) => found,
-            Err(Error::Refused(reason)) if plans.len() > 1 => {
-                let text = format!("{} was not measured: {reason}.", plan.name());
-                notices.push(Notice::new("not-measured", Weight::Warning, text));
-                refused.get_or_insert(Error::Refused(reason));
+            Err(error) => {
+                let others_count = match error {
+                    Error::Stopped => false,
+                    Error::Refused(_) => plans.len() > 1,
+                    _ => !experiments.is_empty(),
+                };
+                if !others_count {
+                    return Err(error);
+                }
+                let code = match error {
+                    Error::Refused(_) => "not-measured",
+                    _ => Results::FAILED,
+                };
+                let text = format!("{} was not measured: {error}.", plan.name());
+                notices.push(Notice::new(code, Weight::Warning, text));
+                refused.get_or_insert(error);
                 continue;
             }
-            Err(error) => return Err(error),
         };
         experiments.push(experiment);
         notices.extend(more.into_iter().map(|notice| match plans.len() {
@@ -101,5 +113,84 @@ impl Progress for Part<'_> {
 
     fn measured(&mut self, row: &Row<'_>) {
         self.whole.measured(row);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io;
+
+    use super::*;
+    use crate::sync::fixtures::sync_results;
+    use crate::{Found, Silent};
+
+    type Outcome = Result<(Found, Vec<Notice>), Error>;
+
+    /// An experiment that ends like this.
+    struct Fake(fn() -> Outcome);
+
+    impl Experiment for Fake {
+        fn name(&self) -> &'static str {
+            "fake"
+        }
+
+        fn trials(&self) -> usize {
+            1
+        }
+
+        fn expected(&self) -> Duration {
+            Duration::ZERO
+        }
+
+        fn required_bytes(&self) -> u64 {
+            0
+        }
+
+        fn listing(&self) -> String {
+            String::new()
+        }
+
+        fn run(&self, _: &Site, _: &Stop, _: &mut dyn Progress) -> Outcome {
+            (self.0)()
+        }
+    }
+
+    fn finds() -> Outcome {
+        Ok((sync_results(Vec::new()).into(), Vec::new()))
+    }
+
+    fn fails() -> Outcome {
+        let error = io::Error::from(io::ErrorKind::InvalidData);
+        Err(Error::io("cannot measure it")(error))
+    }
+
+    fn stops() -> Outcome {
+        Err(Error::Stopped)
+    }
+
+    fn run_all(outcomes: &[fn() -> Outcome]) -> Result<Results, Error> {
+        let directory = tempfile::tempdir().unwrap();
+        let site = Site::open(directory.path()).unwrap();
+        let plans = outcomes
+            .iter()
+            .map(|outcome| -> Box<dyn Experiment> { Box::new(Fake(*outcome)) });
+        let plans: Vec<_> = plans.collect();
+        let results = run(&site, &plans, "landfall lab", &Stop::default(), &mut Silent);
+        site.close().unwrap();
+        results
+    }
+
+    #[test]
+    fn what_was_found_is_not_lost_by_what_fails_after_it() {
+        let results = run_all(&[finds, fails, finds]).unwrap();
+        assert_eq!(results.experiments.len(), 2);
+        assert!(results.has_failed());
+        let mut notices = results.notices.iter();
+        let failed = notices.find(|notice| notice.code == Results::FAILED);
+        let text = &failed.unwrap().text;
+        let words = "fake was not measured: cannot measure it: ";
+        assert!(text.starts_with(words), "{text}");
+        assert!(matches!(run_all(&[fails, finds]), Err(Error::Io { .. })));
+        assert!(matches!(run_all(&[finds, stops]), Err(Error::Stopped)));
     }
 }

@@ -97,6 +97,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     let code = match &advice.refused {
         _ if advice.checks.iter().any(risks) => Code::Lost,
         Some(_) => Code::Refused,
+        None if is_new && results.has_failed() => Code::Failed,
         None if is_new && results.is_too_noisy() => Code::TooNoisy,
         None => Code::Measured,
     };

@@ -41,10 +41,10 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
         let text = "nothing was measured: this system supports none of these strategies";
         return Err(Failure::new(Code::Refused, text));
     }
-    Ok(if results.is_too_noisy() {
-        Code::TooNoisy
-    } else {
-        Code::Measured
+    Ok(match () {
+        () if results.has_failed() => Code::Failed,
+        () if results.is_too_noisy() => Code::TooNoisy,
+        () => Code::Measured,
     })
 }
 

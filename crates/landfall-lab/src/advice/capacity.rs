@@ -12,7 +12,7 @@ use super::evidence::{Evidence, FLUSH, faster};
 use super::flash::{Flash, flash};
 use super::target::Target;
 use crate::numbers::{interval, short, thousands};
-use crate::stats::Estimate;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 use crate::sync::safety::timed;
 use crate::sync::{Strategy, SyncResults};
 use landfall_os::humanize::bytes_text;
@@ -54,7 +54,7 @@ pub enum Verdict {
     Together,
     /// Not with so many clients, even if they share every flush.
     CannotCarry,
-    /// The interval of what they reach holds the target.
+    /// The interval of what they reach holds the target, or there were too few rounds for one.
     CannotBeTold,
     /// What it takes was not measured.
     NotKnown,
@@ -72,7 +72,9 @@ pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) 
         },
         None => together,
     });
+    let log = single(target.size, evidence).map(|(_, device)| device);
     let verdict = match (&each, &together) {
+        (None, _) | (_, None) if log.is_some() => Verdict::CannotBeTold,
         (None, _) | (_, None) => Verdict::NotKnown,
         (Some(each), _) if target.commits <= each.low => Verdict::Carries,
         (_, Some(together)) if target.commits <= together.low => Verdict::Together,
@@ -85,8 +87,7 @@ pub(super) fn capacity(target: &Target, drive: &Drive, evidence: &Evidence<'_>) 
         each,
         together,
         drive: drive.to_string(),
-        flash: single(target.size, evidence)
-            .map_or_else(Vec::new, |(_, log)| flash(target, log, drive, evidence)),
+        flash: log.map_or_else(Vec::new, |log| flash(target, log, drive, evidence)),
         sentences: Vec::new(),
         changes: Vec::new(),
     };
@@ -124,15 +125,22 @@ struct Writer<'a> {
     threads: u32,
 }
 
+impl Writer<'_> {
+    /// Whether there were enough rounds for an interval.
+    fn is_certain(&self) -> bool {
+        self.series.values(Metric::OpsPerSecond).len() >= FEWEST_ROUNDS
+    }
+}
+
 /// The most bytes of a write that were measured of one writer.
 fn largest(evidence: &Evidence<'_>) -> Option<u64> {
     let sizes = plain(evidence, |axes| axes.threads == Some(1));
     sizes.iter().map(|one| one.size).max()
 }
 
-/// The rate of one writer with writes of at least so many bytes, and the bytes that each then costs the
-/// device.
-fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Estimate, f64)> {
+/// The rate of one writer with writes of at least so many bytes, if there were enough rounds for an interval, and the
+/// bytes that each then costs the device.
+fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Option<Estimate>, f64)> {
     let mut sizes = plain(evidence, |axes| axes.threads == Some(1));
     sizes.sort_by_key(|one| one.size);
     let fits = sizes.iter().find(|one| one.size >= bytes);
@@ -140,11 +148,13 @@ fn single(bytes: u64, evidence: &Evidence<'_>) -> Option<(Estimate, f64)> {
     let device = one.series.median(Metric::Kib);
     let device = device.map_or(one.size as f64, |kib| kib * 1024.0);
     if fits.is_some() {
-        return Some((one.rate, device));
+        return Some((one.is_certain().then_some(one.rate), device));
     }
     let times = bytes.div_ceil(one.size) as f64;
     let smaller = sizes.iter().rev().find(|other| other.size < one.size);
-    Some((beyond(bytes, one, smaller), device * times))
+    let is_certain = one.is_certain() && smaller.is_none_or(Writer::is_certain);
+    let rate = is_certain.then(|| beyond(bytes, one, smaller));
+    Some((rate, device * times))
 }
 
 /// The rate of writes that are larger than the largest that were measured. It is at least that of as many of those as it
@@ -174,9 +184,9 @@ fn scaled(estimate: &Estimate, factor: f64) -> Estimate {
 }
 
 /// What so many clients reach, each with a flush of its own: the rate of one, as many times as several did
-/// more here.
+/// more here. `None`: too little was measured for an interval.
 fn each(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
-    let (one, _) = single(target.size, evidence)?;
+    let one = single(target.size, evidence)?.0?;
     let more = plain(evidence, |other| {
         let several = 2..=target.clients;
         other
@@ -188,19 +198,20 @@ fn each(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
         .iter()
         .max_by_key(|other| other.threads)
         .and_then(|other| faster(other.series, evidence.strategy(FLUSH)?));
-    Some(match more {
-        Some(gain) => Estimate {
+    match more {
+        Some(gain) if !gain.is_certain => None,
+        Some(gain) => Some(Estimate {
             median: one.median * gain.times.median,
             low: one.low * gain.times.low,
             high: one.high * gain.times.high,
-        },
-        None => one,
-    })
+        }),
+        None => Some(one),
+    }
 }
 
 fn together(target: &Target, evidence: &Evidence<'_>) -> Option<Estimate> {
     let clients = u64::from(target.clients);
-    let (flushes, _) = single(target.size.saturating_mul(clients), evidence)?;
+    let flushes = single(target.size.saturating_mul(clients), evidence)?.0?;
     Some(scaled(&flushes, clients as f64))
 }
 
@@ -221,27 +232,45 @@ fn sentences(capacity: &Capacity, evidence: &Evidence<'_>) -> Vec<String> {
         bytes_text(target.size),
         clients(target.clients)
     );
-    let mut all = Vec::new();
-    let (Some(each), Some(together)) = (&capacity.each, &capacity.together) else {
-        all.push(format!(
+    let reached = capacity.each.as_ref().zip(capacity.together.as_ref());
+    let mut all = vec![match (capacity.verdict, reached) {
+        (Verdict::NotKnown, _) => format!(
             "Not known: whether this disk carries {wanted}. Durable writes were not measured here; 'landfall lab sync' does."
-        ));
-        return all;
-    };
-    all.push(match capacity.verdict {
-        Verdict::Carries => {
-            format!("Yes: this disk carries {wanted}, with a flush for each commit.")
-        }
-        Verdict::Together => format!(
-            "Yes, if clients share flushes (group commit): this disk carries {wanted}. Its flushes limit it: one for each commit is too many."
         ),
-        Verdict::CannotBeTold => format!(
+        (Verdict::CannotBeTold, None) => format!(
+            "Cannot be told: whether this disk carries {wanted}. Durable writes were measured here in fewer than {FEWEST_ROUNDS} rounds, which give no interval; 'landfall lab sync' measures more."
+        ),
+        (Verdict::CannotBeTold, Some(_)) => format!(
             "Cannot be told: {wanted} lies within the interval of what shared flushes reach."
         ),
-        _ => format!(
+        (Verdict::Carries, _) => {
+            format!("Yes: this disk carries {wanted}, with a flush for each commit.")
+        }
+        (Verdict::Together, _) => format!(
+            "Yes, if clients share flushes (group commit): this disk carries {wanted}. Its flushes limit it: one for each commit is too many."
+        ),
+        (Verdict::CannotCarry, _) => format!(
             "No: this disk does not carry {wanted}. Its flushes limit it, even if all clients share each one."
         ),
-    });
+    }];
+    all.extend(reached.map(|(each, together)| rates(target, each, together, evidence)));
+    let by_years = |a: &&Flash, b: &&Flash| a.years.total_cmp(&b.years);
+    let least = capacity.flash.iter().min_by(by_years);
+    let most = capacity.flash.iter().max_by(by_years);
+    if let (Some(least), Some(most)) = (least, most) {
+        all.push(format!(
+            "The drive's flash lasts {} ({}) to {} ({}), by its rating and the wear model.",
+            years(least.years),
+            least.what,
+            years(most.years),
+            most.what
+        ));
+    }
+    all
+}
+
+/// What was reached, or reckoned from that.
+fn rates(target: &Target, each: &Estimate, together: &Estimate, evidence: &Evidence<'_>) -> String {
     let mut reached = format!(
         "A flush for each commit reaches {} commits a second.",
         rate(each)
@@ -260,20 +289,7 @@ fn sentences(capacity: &Capacity, evidence: &Evidence<'_>) -> Vec<String> {
             );
         }
     }
-    all.push(reached);
-    let by_years = |a: &&Flash, b: &&Flash| a.years.total_cmp(&b.years);
-    let least = capacity.flash.iter().min_by(by_years);
-    let most = capacity.flash.iter().max_by(by_years);
-    if let (Some(least), Some(most)) = (least, most) {
-        all.push(format!(
-            "The drive's flash lasts {} ({}) to {} ({}), by its rating and the wear model.",
-            years(least.years),
-            least.what,
-            years(most.years),
-            most.what
-        ));
-    }
-    all
+    reached
 }
 
 fn clients(number: u32) -> String {
@@ -324,6 +340,7 @@ fn changes(capacity: &Capacity, drive: &Drive, evidence: &Evidence<'_>) -> Vec<S
     if (falls_short || capacity.verdict == Verdict::Together)
         && let Some(gain) =
             evidence.faster(FLUSH.synced(SyncMethod::buffered(SyncCall::None)), FLUSH)
+        && gain.is_certain
     {
         all.push(format!(
             "Not syncing is {} times as fast for plain writes, and loses acknowledged commits.",

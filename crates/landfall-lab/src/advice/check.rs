@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::result::{Advice, Choice, Gain, Proof, Recommendation};
+use super::judge::AN_HOUR;
+use super::result::{Advice, Choice, Gain, Proof, Quantity, Recommendation, Setting};
 use super::summary_text::{evidence, losses};
 use crate::config_file::{ConfigFile, version_of};
 use crate::rules::{self, System, UNSET, Value, is_same};
@@ -22,7 +23,7 @@ pub struct Check {
     pub file: PathBuf,
     /// Settings that risk acknowledged data.
     pub risks: Vec<Finding>,
-    /// Settings that would be faster, and as safe.
+    /// Settings of which another value is better here, and as safe.
     pub unused: Vec<Finding>,
     /// Settings that bear on durability, with values of which no rule knows what they do.
     pub not_known: Vec<Finding>,
@@ -48,11 +49,11 @@ pub struct Finding {
     /// What may be lost or damaged; empty if nothing.
     pub risk: String,
     /// What its own value gives against the safe one, where that was measured: of what is unused, what the better
-    /// one gives.
+    /// one gives, unless that is the safe one.
     pub gain: Option<Gain>,
     /// What power cuts did to that value.
     pub proof: Option<Proof>,
-    /// Both in words; empty if nothing is known.
+    /// Both in words, or what else was seen here of what is unused; empty if nothing is known.
     pub evidence: String,
     /// Why it is not to be changed on a server that has data, and how it is; empty if it may be.
     pub by_hand: String,
@@ -120,7 +121,7 @@ impl Check {
 pub enum Concern {
     /// It risks acknowledged data.
     Risk,
-    /// It could be faster, and as safe.
+    /// Another value is better here, and as safe.
     Unused,
     /// No rule knows its value.
     NotKnown,
@@ -138,7 +139,7 @@ impl Finding {
         let set = format!("{at}: {}={}{unset}", self.setting, self.value);
         let mut line = match concern {
             Concern::Risk => format!("{set} risks {}{}", self.risk, self.seen(system)),
-            Concern::Unused => format!("{set} could be faster: {}", self.evidence),
+            Concern::Unused => format!("{set} {}: {}", self.shortcoming(), self.evidence),
             Concern::NotKnown => format!("{set} is a value that no rule knows"),
         };
         match self.better.as_deref() {
@@ -149,6 +150,15 @@ impl Finding {
             None => {}
         }
         line
+    }
+
+    /// In what another value is better.
+    fn shortcoming(&self) -> &'static str {
+        match self.gain.as_ref().map(|gain| gain.of) {
+            Some(Quantity::Rate) => "could be faster",
+            Some(Quantity::Bytes) => "writes more than it must",
+            None => "does not fit this disk",
+        }
     }
 
     /// What power cuts did to a value that is a risk.
@@ -306,27 +316,44 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
                 .push(finding(better.or(reference), &risk, known));
         } else if let (Some(better), Some(setting), Some(known)) = (better, advised, known)
             && !is_same(better, &value)
+            && better != AN_HOUR
             && rule.by_hand.is_empty()
             && rule.lacking(better, get).is_none()
-            && setting.advised().is_some_and(|best| is_faster(best, known))
+            && let Some(best) = setting.advised()
+            && is_better(setting, best, known)
         {
-            check
-                .unused
-                .push(finding(Some(better), "", setting.advised()));
+            // What lost something may have done so without what makes it safe here.
+            let known = Choice {
+                proof: None,
+                ..known.clone()
+            };
+            let shown = if setting.is_reference(best) {
+                &known
+            } else {
+                best
+            };
+            let mut unused = finding(Some(better), "", Some(shown));
+            if unused.evidence.is_empty() {
+                unused.evidence.clone_from(&setting.because);
+            }
+            // What writes to a plain file did shows nothing of the system.
+            if !unused.evidence.is_empty() {
+                check.unused.push(unused);
+            }
         }
     }
     check
 }
 
-/// Whether a value is faster than another beyond doubt, or fits what was seen here, as the other does not.
-fn is_faster(best: &Choice, known: &Choice) -> bool {
-    // The first is what all are held against.
+/// Whether a value is better than another beyond doubt, or fits what was seen here, as the other does not.
+fn is_better(setting: &Setting, best: &Choice, known: &Choice) -> bool {
     let times = |choice: &Choice| match &choice.gain {
         Some(gain) => gain.is_certain.then_some((gain.times.low, gain.times.high)),
-        None => Some((1.0, 1.0)),
+        None => setting.is_reference(choice).then_some((1.0, 1.0)),
     };
+    let fits = best.gain.is_none() && best.proof.is_none() && !setting.is_reference(best);
     match (times(best), times(known)) {
-        _ if best.gain.is_none() && best.proof.is_none() => true,
+        _ if fits => true,
         (Some((low, _)), Some((_, high))) => low > high,
         _ => false,
     }

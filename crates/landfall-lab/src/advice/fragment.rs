@@ -100,9 +100,8 @@ fn one(text: &mut String, comment: &str, setting: &Setting, needed: Vec<&SafeWit
             "" => String::new(),
             risk => format!("; risks {risk}"),
         };
-        let is_first = setting.choices.first() == Some(choice);
         let known = match known.as_str() {
-            "" if is_first => "the others are compared with it".to_owned(),
+            "" if setting.is_reference(choice) => "the others are compared with it".to_owned(),
             "" => "not measured or proven here".to_owned(),
             known => known.to_owned(),
         };

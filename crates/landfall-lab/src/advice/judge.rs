@@ -17,7 +17,7 @@ use crate::rules::{self, Promise, Rule, System, Value};
 const LEAST_GAIN: f64 = 1.05;
 
 /// A value that takes a target to be a number.
-const AN_HOUR: &str = "an hour of writes";
+pub(super) const AN_HOUR: &str = "an hour of writes";
 
 /// What a rule comes to.
 pub(super) struct Judged {

@@ -233,6 +233,11 @@ impl Setting {
             .find(|choice| choice.recommendation == Recommendation::Use)
     }
 
+    /// Whether it is the one that all are held against.
+    pub fn is_reference(&self, choice: &Choice) -> bool {
+        self.choices.first() == Some(choice)
+    }
+
     /// Whether another value than the usual one is advised.
     pub fn is_change(&self) -> bool {
         self.value.is_some() && !self.is_default

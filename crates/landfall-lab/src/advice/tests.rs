@@ -11,6 +11,7 @@ use crate::advice::fragment::fragment;
 use crate::amplify::AmplifyResults;
 use crate::config_file::ConfigFile;
 use crate::rules::{Promise, Value};
+use crate::sync::SyncResults;
 use landfall_results::metric::Figures;
 use landfall_results::proof::Hazard;
 use landfall_results::proof::fixtures::exercised;
@@ -900,6 +901,33 @@ fn a_target_is_held_against_the_disk_and_its_flash() {
     assert!((half.flash[0].years / log.years - 2.0).abs() < 0.01);
     let nobody = advise(&recorded("unmeasured"), "r", Some((&little.target, &drive)));
     assert_eq!(nobody.capacity.unwrap().verdict, Verdict::NotKnown);
+}
+
+#[test]
+fn few_rounds_decide_nothing() {
+    let mut results = recorded("spinning");
+    let sync = results.experiments.iter_mut();
+    let sync = sync.filter_map(|one| one.of_mut::<SyncResults>());
+    for series in sync.flat_map(|one| &mut one.series) {
+        series.trials.truncate(1);
+        series.summarize();
+    }
+    let drive = Drive::default();
+    for commits in [1, 1_000, 100_000_000] {
+        let target: Target = format!("commits={commits},size=1K,clients=16")
+            .parse()
+            .unwrap();
+        let advice = advise(&results, "r", Some((&target, &drive)));
+        for rule in ["mariadb-io-capacity", "mysql-io-capacity", "etcd-slow-disk"] {
+            assert!(advice.settings.iter().all(|one| one.rule != rule), "{rule}");
+        }
+        let capacity = advice.capacity.unwrap();
+        assert_eq!(capacity.verdict, Verdict::CannotBeTold, "{capacity:?}");
+        let said = &capacity.sentences[0];
+        assert!(said.contains("in fewer than 5 rounds"), "{said}");
+        // Counts are the same in each round.
+        assert!(!capacity.flash.is_empty());
+    }
 }
 
 /// Bytes that a commit of a KiB costs the device by what a database was measured to write, by its name.

@@ -77,7 +77,7 @@ struct Options {
     most_seconds: Option<f64>,
 
     /// The drive whose wear is reckoned, by numbers: over-provisioning=28%,size=480GB,tbw=2PB; see
-    /// docs/explanation/wear-model.md.
+    /// docs/reference/drives.md.
     #[arg(long, value_name = "DRIVE")]
     drive: Option<Drive>,
 }

@@ -160,10 +160,10 @@ impl ConfigFile {
         if path.file_name().is_some_and(|name| name == PERSISTED) {
             return self.persisted(path, &text);
         }
-        let text = match system {
-            System::Sqlite => without_sql_comments(&text),
-            _ => text,
-        };
+        if system == System::Sqlite {
+            self.statements(path, &without_sql_comments(&text));
+            return Ok(());
+        }
         let mut name_of_section = String::new();
         for (line, text) in text.lines().enumerate() {
             let text = text.trim();
@@ -200,8 +200,10 @@ impl ConfigFile {
                 System::Etcd => environment(text).map_or_else(|| yaml(text), |found| vec![found]),
                 System::Nats => nats(text).into_iter().collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
-                System::Sqlite => text.split(';').filter_map(pragma).collect(),
-                System::Landfall | System::LandfallStore | System::Mount => Vec::new(),
+                // The first is not read line by line, the others have no files.
+                System::Sqlite | System::Landfall | System::LandfallStore | System::Mount => {
+                    Vec::new()
+                }
             };
             let version = version_of(&name_of_section).filter(|_| system.has_option_files());
             for (name, value) in found {
@@ -216,6 +218,37 @@ impl ConfigFile {
             }
         }
         Ok(())
+    }
+
+    /// What a script of SQLite sets: a statement may take several lines.
+    fn statements(&mut self, path: &Path, text: &str) {
+        let lines_in = |text: &str| text.matches('\n').count();
+        let mut line = 1;
+        for statement in text.split(';') {
+            let mut own = statement.trim_start();
+            // A command of the shell is a line, without a semicolon.
+            while own.starts_with('.') {
+                own = own.split_once('\n').map_or("", |(_, rest)| rest);
+                own = own.trim_start();
+            }
+            let before = &statement[..statement.len() - own.len()];
+            if let Some(found) = pragma(own) {
+                self.add(found, path, line + lines_in(before));
+            }
+            line += lines_in(statement);
+        }
+    }
+
+    /// A setting that every version of a server takes.
+    fn add(&mut self, (name, value): (String, String), path: &Path, line: usize) {
+        self.settings.push(Set {
+            name,
+            value,
+            version: None,
+            is_loose: false,
+            file: path.to_owned(),
+            line,
+        });
     }
 
     /// A setting, if it stands in a section that the system's server reads.
@@ -243,15 +276,8 @@ impl ConfigFile {
     fn persisted(&mut self, path: &Path, text: &str) -> Result<(), Error> {
         let found = persisted(text)
             .map_err(|error| Error::Usage(format!("cannot read {}: {error}", path.display())))?;
-        for (name, value) in found {
-            self.settings.push(Set {
-                name,
-                value,
-                version: None,
-                is_loose: false,
-                file: path.to_owned(),
-                line: 1,
-            });
+        for set in found {
+            self.add(set, path, 1);
         }
         Ok(())
     }
@@ -455,10 +481,34 @@ mod tests {
                 "true",
             ),
             (
+                System::Etcd,
+                "  - command:\n    - etcd\n    - --unsafe-no-fsync=true\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
+                System::Etcd,
+                "command: [\"etcd\", \"--unsafe-no-fsync\"]\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
                 System::Kafka,
                 "log.flush.interval.messages=1\n",
                 "log.flush.interval.messages",
                 "1",
+            ),
+            (
+                System::Kafka,
+                "log.flush.interval.messages 10000\n",
+                "log.flush.interval.messages",
+                "10000",
+            ),
+            (
+                System::Kafka,
+                "log.flush.interval.messages : 10000\n",
+                "log.flush.interval.messages",
+                "10000",
             ),
             (
                 System::Nats,
@@ -523,6 +573,19 @@ mod tests {
         ] {
             let found = read(system, &[("file", text)]).unwrap();
             assert_eq!(values(&found, &[name]), [Some(value.to_owned())], "{text}");
+        }
+    }
+
+    #[test]
+    fn a_statement_of_sql_may_take_several_lines() {
+        for (text, line) in [
+            ("PRAGMA\n synchronous = OFF;\n", 1),
+            ("SELECT 1;\n\nPRAGMA synchronous\n= OFF;\n", 3),
+            ("-- first\n.bail on\nPRAGMA synchronous=OFF", 3),
+        ] {
+            let found = read(System::Sqlite, &[("file", text)]).unwrap();
+            let set = found.get("synchronous").unwrap();
+            assert_eq!((set.value.as_str(), set.line), ("off", line), "{text}");
         }
     }
 

@@ -88,13 +88,20 @@ pub(super) fn redis(line: &str) -> Option<(String, String)> {
     Some((name.to_ascii_lowercase(), unquoted(value)))
 }
 
-/// `name: value`, several in a line if they are in braces, as JSON has them too.
+/// `name: value`, several in a line if they are in braces, as JSON has them too; or `- --name=value`, as a manifest of
+/// Kubernetes has the command line.
 pub(super) fn yaml(line: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
+        let item = part.trim();
+        let item = unquoted(item.strip_prefix("- ").unwrap_or(item));
+        if let Some(flag) = item.strip_prefix("--") {
+            let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+            return Some((name.to_owned(), unquoted(value)));
+        }
         let (name, value) = part.split_once(':')?;
         Some((unquoted(name), unquoted(value)))
     };
-    let parts = uncommented(line).split(['{', '}', ',']);
+    let parts = uncommented(line).split(['{', '}', '[', ']', ',']);
     parts.filter_map(pair).collect()
 }
 
@@ -106,12 +113,16 @@ pub(super) fn environment(line: &str) -> Option<(String, String)> {
     Some((flag, unquoted(value)))
 }
 
+/// `name=value`, `name: value` or `name value`.
 pub(super) fn property(line: &str) -> Option<(String, String)> {
     if line.starts_with(['#', '!', ';']) {
         return None;
     }
-    let (name, value) = line.split_once(['=', ':'])?;
-    Some((name.trim().to_owned(), value.trim().to_owned()))
+    let end = line.find(|c: char| c.is_whitespace() || matches!(c, '=' | ':'))?;
+    let (name, rest) = line.split_at(end);
+    let rest = rest.trim_start();
+    let value = rest.strip_prefix(['=', ':']).unwrap_or(rest);
+    Some((name.to_owned(), value.trim().to_owned()))
 }
 
 /// `name: value`, `name = value` or `name value`, several in a line, in blocks or not.

@@ -32,5 +32,6 @@ mod wear;
 
 pub use experiment::run;
 pub use plan::{Configuration, Plan, Settings, UntilSteady};
+pub(crate) use result::certain_ratio;
 pub use result::{Load, Measurements};
 pub use steady::{FULL, MEMTABLES};

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use landfall_results::Series;
+use landfall_results::{Metric, Series};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::SiteResult;
+use crate::stats::{Estimate, FEWEST_ROUNDS};
 
 /// Everything that was found of a plan's configurations.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -40,6 +41,13 @@ impl Measurements {
             ) == sought
         })
     }
+}
+
+/// The rate of one configuration over that of another, formed round by round; nothing where there are too few rounds for
+/// an interval, as of what was given up.
+pub(crate) fn certain_ratio(of: &Series, over: &Series) -> Option<Estimate> {
+    let pairs = of.pairs(over, Metric::RequestsPerSecond);
+    Estimate::of_ratio(&pairs).filter(|_| pairs.len() >= FEWEST_ROUNDS)
 }
 
 /// A database that was created and filled.

@@ -51,8 +51,12 @@ impl Experiment for Plan {
         progress: &mut dyn Progress,
     ) -> Result<(Found, Vec<Notice>), Error> {
         if self.proof_states.is_some() {
-            // Found out before anything is measured, not after it.
-            proof::filesystem_like(site)?;
+            // Found out before anything is measured, not after it. What is made is proven as it is made.
+            if self.has_directory() {
+                proof::filesystem_like(site)?;
+            } else {
+                proof::require_recorder(site)?;
+            }
         }
         let (found, notices) = match measure(self, site, stop, progress) {
             Err(Error::Refused(reason)) if !self.sites_are_chosen => {

@@ -89,6 +89,11 @@ impl Plan {
         }
     }
 
+    /// Whether it is measured in the directory, too.
+    pub(super) fn has_directory(&self) -> bool {
+        self.sites.contains(&SiteSpec::Directory)
+    }
+
     /// The same in the directory alone.
     pub(super) fn in_directory(&self) -> Plan {
         Plan {
@@ -163,5 +168,18 @@ mod tests {
         assert_eq!(plan.cases().len(), SITES.len() * Way::ALL.len());
         assert_eq!(plan.in_directory().cases().len(), Way::ALL.len());
         assert!(plan.list().contains("loop:xfs/fdatasync+rename/4K"));
+    }
+
+    /// Only what is measured there must be like something that can be made.
+    #[test]
+    fn sites_that_are_made_do_not_need_the_directory() {
+        let on = |site: &str| {
+            Plan::chosen(Selection {
+                sites: vec![site.parse().unwrap()],
+                ..Selection::default()
+            })
+        };
+        assert!(Plan::standard().has_directory() && on("dir").has_directory());
+        assert!(!on("recorder:ext4").has_directory());
     }
 }

@@ -4,9 +4,10 @@ use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS, Rate, Rates, is_w
 use landfall_results::view::{
     Block, Chapter, Figure, Part, SeriesColumn, Table, or_nothing, series_table, with_interval,
 };
-use landfall_results::{Metric, Series};
+use landfall_results::{Metric, Series, SeriesProof};
 
 use super::{RenameResults, Way};
+use crate::facts::{dangerous_option, is_in_memory, may_lose_new_files};
 use crate::numbers::{thousands, two};
 use crate::views::{self, device_costs};
 
@@ -38,10 +39,12 @@ pub(super) fn sentences(found: &RenameResults) -> Vec<String> {
     let mut sentences: Vec<String> = sites
         .filter_map(|(site, _)| sentence(found, site))
         .collect();
-    let is_lost = |site: &str, way| found.find(site, way).is_some_and(has_lost);
     let losing = Way::ALL.into_iter().filter(|way| {
         let mut sites = found.by_site();
-        sites.any(|(site, _)| !is_lost(site, Way::FileRenameDirectory) && is_lost(site, *way))
+        sites.any(|(site, _)| {
+            let is = |way, so: fn(&Series) -> bool| found.find(site, way).is_some_and(so);
+            is(Way::FileRenameDirectory, lost_nothing) && is(*way, has_lost)
+        })
     });
     let names: Vec<&str> = losing.map(Way::name).collect();
     if !names.is_empty() {
@@ -55,11 +58,39 @@ fn has_lost(one: &Series) -> bool {
     one.proof.as_ref().is_some_and(|proof| proof.losing > 0)
 }
 
+fn lost_nothing(one: &Series) -> bool {
+    one.proof.as_ref().is_some_and(SeriesProof::lost_nothing)
+}
+
+/// What a power cut does on a site where syncing does not help.
+fn danger(found: &RenameResults, site: &str) -> Option<String> {
+    let site = found.sites.iter().find(|one| one.key == site)?;
+    let filesystem = site.filesystem.as_ref()?;
+    if is_in_memory(filesystem) {
+        return Some("Here a power cut takes both: this is main memory.".to_owned());
+    }
+    if let Some(option) = dangerous_option(filesystem.storage()) {
+        return Some(format!(
+            "Here a power cut may take both: with {option} a sync does not flush the disk's cache."
+        ));
+    }
+    may_lose_new_files(filesystem).then(|| {
+        "Here a power cut may take both: without a journal a renamed file can be lost, synced or not."
+            .to_owned()
+    })
+}
+
 fn sentence(found: &RenameResults, site: &str) -> Option<String> {
     let whole = found.find(site, Way::FileRenameDirectory)?;
     if let Some(proof) = whole.proof.as_ref().filter(|proof| proof.losing > 0) {
+        let mut ways = Way::ALL.into_iter();
+        let no_way = if ways.any(|way| found.find(site, way).is_some_and(lost_nothing)) {
+            "not even the most careful way"
+        } else {
+            "no way"
+        };
         return Some(format!(
-            "On {site} no way keeps what was acknowledged: syncing the file, renaming it and syncing the directory lost it in {} of {} crash states.",
+            "On {site} {no_way} keeps what was acknowledged: syncing the file, renaming it and syncing the directory lost it in {} of {} crash states.",
             thousands(proof.losing as f64),
             thousands(proof.states as f64)
         ));
@@ -75,8 +106,15 @@ fn sentence(found: &RenameResults, site: &str) -> Option<String> {
         let ratio = two(ratio.median);
         format!("; truncating it and writing it again, which may leave it empty, is {ratio} times as fast")
     });
+    let danger = danger(found, site);
+    let leaves = if danger.is_none() && lost_nothing(whole) {
+        "so that a power cut leaves the old content or the new"
+    } else {
+        "in a way that is meant to leave the old content or the new after a power cut"
+    };
+    let danger = danger.map_or(String::new(), |danger| format!(" {danger}"));
     Some(format!(
-        "On {site} a file is replaced {} times a second so that a power cut leaves the old content or the new{flushes}{ratio}.",
+        "On {site} a file is replaced {} times a second {leaves}{flushes}{ratio}.{danger}",
         thousands(rate)
     ))
 }
@@ -132,7 +170,7 @@ pub(super) fn part(found: &RenameResults) -> Part {
     let mut of_costs = Vec::new();
     for (index, (site, series)) in found.by_site().enumerate() {
         let table = || of_site(site, series);
-        of_rates.extend(rates_chart(found, index, series).map(|chart| {
+        of_rates.extend(rates_chart(found, index, site, series).map(|chart| {
             Figure::new(
                 site,
                 chart,
@@ -171,7 +209,13 @@ pub(super) fn part(found: &RenameResults) -> Part {
     }
 }
 
-fn rates_chart(found: &RenameResults, index: usize, series: &[Series]) -> Option<Chart> {
+fn rates_chart(
+    found: &RenameResults,
+    index: usize,
+    site: &str,
+    series: &[Series],
+) -> Option<Chart> {
+    let is_kept = danger(found, site).is_none();
     let rows: Vec<Rate> = series
         .iter()
         .take(MOST_ROWS)
@@ -181,7 +225,7 @@ fn rates_chart(found: &RenameResults, index: usize, series: &[Series]) -> Option
                 _ => found.way(one).is_some_and(Way::is_durable),
             };
             let rate = one.estimate(Metric::OpsPerSecond);
-            Rate::of(one.name(), is_durable, rate, thousands)
+            Rate::of(one.name(), is_kept && is_durable, rate, thousands)
         })
         .collect();
     let drawing = Drawing::Rates(Rates {
@@ -195,10 +239,12 @@ fn rates_chart(found: &RenameResults, index: usize, series: &[Series]) -> Option
 
 #[cfg(test)]
 mod tests {
-    use landfall_results::SeriesProof;
+    use landfall_os::{Filesystem, Medium};
 
     use super::*;
-    use crate::PlanKind;
+    use crate::advice::fixtures::recorded;
+    use crate::sync::fixtures::{filesystem, trial};
+    use crate::{PlanKind, Preparation, SiteDescription, SiteResult};
 
     fn found(losing_of_whole: u64) -> RenameResults {
         let series = Way::ALL.into_iter().map(|way| {
@@ -236,9 +282,64 @@ mod tests {
             said.ends_with("after rename, rename+directory, fdatasync+rename."),
             "{said}"
         );
-        let said = sentences(&found(3)).join(" ");
-        assert!(said.contains("On loop:ext4 no way keeps"), "{said}");
+        let mut found = found(3);
+        let said = sentences(&found).join(" ");
+        let careful = "On loop:ext4 not even the most careful way keeps";
+        assert!(said.contains(careful), "{said}");
         assert!(said.contains("in 3 of 100 crash states"), "{said}");
         assert!(!said.contains("after rename"), "{said}");
+        found.series[0].proof.as_mut().unwrap().losing = 1;
+        let said = sentences(&found).join(" ");
+        assert!(said.contains("On loop:ext4 no way keeps"), "{said}");
+    }
+
+    /// All ways, measured and proven, where the most careful one lost nothing.
+    fn measured_on(filesystem: Filesystem) -> RenameResults {
+        let mut found = found(0);
+        for one in &mut found.series {
+            let trials = (1..=5).map(|round| trial(round, 1_000.0, 1.0, 4.0));
+            one.trials = trials.collect();
+            one.summarize();
+        }
+        found.sites.push(SiteResult {
+            key: "loop:ext4".to_owned(),
+            label: "ext4".to_owned(),
+            description: SiteDescription::default(),
+            filesystem: Some(filesystem),
+            refused: None,
+            preparation: Preparation::default(),
+        });
+        found
+    }
+
+    #[test]
+    fn nothing_is_called_kept_where_a_power_cut_takes_it_or_nobody_knows() {
+        let kept = "so that a power cut leaves the old content or the new";
+        let meant = "meant to leave the old content or the new after a power cut";
+        let mut without_journal = filesystem("ext4", Medium::Device);
+        without_journal.journal = Some(false);
+        for (filesystem, why) in [
+            (recorded("memory").filesystem, "takes both: this is main"),
+            (recorded("no-barrier").filesystem, "with nobarrier a sync"),
+            (without_journal, "without a journal a renamed file"),
+        ] {
+            let found = measured_on(filesystem);
+            let said = sentences(&found).join(" ");
+            assert!(said.contains(meant) && said.contains(why), "{said}");
+            assert!(!said.contains(kept), "{said}");
+            let chart = rates_chart(&found, 0, "loop:ext4", &found.series);
+            let Some(Drawing::Rates(rates)) = chart.map(|chart| chart.drawing) else {
+                panic!("no rates");
+            };
+            assert!(rates.rows.iter().all(|row| !row.durable));
+        }
+        let mut found = measured_on(filesystem("ext4", Medium::Device));
+        let said = sentences(&found).join(" ");
+        assert!(said.contains(kept), "{said}");
+        for one in &mut found.series {
+            one.proof = None;
+        }
+        let said = sentences(&found).join(" ");
+        assert!(said.contains(meant) && !said.contains(kept), "{said}");
     }
 }

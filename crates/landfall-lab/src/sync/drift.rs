@@ -9,7 +9,7 @@ use std::ops::RangeInclusive;
 
 use landfall_results::{Metric, Series};
 
-use crate::stats::{Estimate, median};
+use crate::stats::{Estimate, FEWEST_ROUNDS, median};
 use crate::{Notice, Weight};
 
 /// Rates of a trial's last third over its first that are still called steady.
@@ -19,7 +19,7 @@ const STEADY_RUN: RangeInclusive<f64> = 0.9..=1.11;
 /// Strategies that are named.
 const MOST_NAMED: usize = 4;
 /// Fewer rounds than this have no first and last third.
-const FEWEST_ROUNDS: usize = 3;
+const FEWEST_WITH_THIRDS: usize = 3;
 
 /// What is to be said about the rate not having held.
 pub(super) fn notices(strategies: &[Series]) -> Vec<Notice> {
@@ -64,7 +64,7 @@ fn within_trials(strategies: &[Series]) -> Option<Notice> {
 fn over_the_run(strategies: &[Series]) -> Option<Notice> {
     let ratios: Vec<f64> = strategies
         .iter()
-        .filter(|strategy| strategy.trials.len() >= FEWEST_ROUNDS)
+        .filter(|strategy| strategy.trials.len() >= FEWEST_WITH_THIRDS)
         .filter_map(|strategy| {
             let rates = strategy.values(Metric::OpsPerSecond);
             let third = rates.len().div_ceil(3);
@@ -72,7 +72,9 @@ fn over_the_run(strategies: &[Series]) -> Option<Notice> {
             Some(median(&rates[rates.len() - third..])? / first)
         })
         .collect();
-    let drift = Estimate::of(&ratios)?;
+    // Few strategies give no more of an interval than few rounds do.
+    let is_certain = ratios.len() >= FEWEST_ROUNDS;
+    let drift = Estimate::of(&ratios).filter(|_| is_certain)?;
     is_outside(&drift, &STEADY_RUN).then(|| {
         let text = format!(
             "The machine changed: the last third of the rounds ran at {:.2} times the rate of the first.",
@@ -109,6 +111,8 @@ mod tests {
         assert_eq!(slower.len(), 1);
         assert_eq!(slower[0].code, "run-drift");
         assert!(notices(&run(&[1_000.0, 500.0])).is_empty(), "two rounds");
+        let one = &run(&[1_000.0, 950.0, 890.0])[..1];
+        assert!(notices(one).is_empty(), "one strategy");
     }
 
     #[test]

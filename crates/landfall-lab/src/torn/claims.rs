@@ -258,73 +258,114 @@ static STORE_CLAIMS: [Claim<StoreCase>; 5] = [
     },
 ];
 
-/// Claims about crash states that were damaged, or wrong, by the proof that has them.
-static OF_PROOFS: [(&str, Published); 3] = [
-    (
-        "data=journal, O_DIRECT, commits not synced",
-        Published {
+/// A claim that no crash state puts data at risk.
+struct AtRisk {
+    /// Of which proof, by its name.
+    proof: &'static str,
+    /// Whether each commit is synced: one that was acknowledged and is missing was at risk then.
+    is_synced: bool,
+    published: Published,
+}
+
+static OF_PROOFS: [AtRisk; 3] = [
+    AtRisk {
+        proof: "data=journal, O_DIRECT, commits not synced",
+        is_synced: false,
+        published: Published {
             id: "no-data-at-risk",
             statement: "It does not put data at risk",
             source: FIRST,
             value: Some(0.0),
             band: NONE,
         },
-    ),
-    (
-        "data=journal, O_DIRECT",
-        Published {
+    },
+    AtRisk {
+        proof: "data=journal, O_DIRECT",
+        is_synced: true,
+        published: Published {
             id: "no-data-at-risk-synced",
             statement: "Nor does it where each commit is synced",
             source: FIRST,
             value: None,
             band: NONE,
         },
-    ),
-    (
-        "data=journal, buffered",
-        Published {
+    },
+    AtRisk {
+        proof: "data=journal, buffered",
+        is_synced: true,
+        published: Published {
             id: "no-data-at-risk-buffered",
             statement: "Nor does it where InnoDB writes through the page cache",
             source: FIRST,
             value: None,
             band: NONE,
         },
-    ),
+    },
 ];
 
 /// Judges every claim of which something was measured.
 pub(super) fn judge(results: &TornResults) -> Vec<ClaimResult> {
     let mut judged = claim::judge(&CLAIMS, results);
     judged.extend(claim::judge(&STORE_CLAIMS, results));
-    judged.extend(OF_PROOFS.iter().filter_map(|(name, published)| {
-        let proof = results.proofs.iter().find(|proof| proof.name == *name)?;
+    let of_proofs = OF_PROOFS.iter().filter_map(|claim| {
+        let mut proofs = results.proofs.iter();
+        let proof = proofs.find(|proof| proof.name == claim.proof)?;
+        Some(claim.judge(proof))
+    });
+    judged.extend(of_proofs);
+    judged
+}
+
+impl AtRisk {
+    fn judge(&self, proof: &TornProof) -> ClaimResult {
         let states = proof.states;
-        Some(published.judge(
-            format!("crash states from which it did not recover, or recovered wrong, of {states}"),
-            Estimate::of(&[(proof.damaged + proof.wrong) as f64]),
-            obstacle(proof).map(|why| (Verdict::CannotBeTold, why)),
+        let at_risk = self.states(proof);
+        let lost = if self.is_synced {
+            " or without an acknowledged commit"
+        } else {
+            ""
+        };
+        self.published.judge(
+            format!(
+                "crash states from which it did not recover, or recovered wrong{lost}, of {states}"
+            ),
+            Estimate::of(&[at_risk as f64]),
+            self.obstacle(proof).map(|why| (Verdict::CannotBeTold, why)),
             || match &proof.said {
                 Some(said) => first_sentence(said),
+                None if at_risk > 0 => {
+                    format!("an acknowledged commit was missing in {at_risk} of {states}")
+                }
                 None => format!(
                     "{states} crash states were tried, torn at 512 bytes; that is no proof of all"
                 ),
             },
-        ))
-    }));
-    judged
-}
+        )
+    }
 
-/// Why a proof says nothing of data at risk.
-fn obstacle(proof: &TornProof) -> Option<String> {
-    let untried = || {
-        (proof.is_untried() != Some(false)).then(|| {
-            format!(
-                "none of {} crash states is known to have torn a page while it was written over",
-                proof.states
-            )
-        })
-    };
-    proof.not_proven.clone().or_else(untried)
+    /// Crash states in which data was at risk.
+    fn states(&self, proof: &TornProof) -> u64 {
+        let broken = proof.damaged + proof.wrong;
+        if self.is_synced {
+            broken.max(proof.losing)
+        } else {
+            broken
+        }
+    }
+
+    /// Why a proof says nothing of data at risk.
+    fn obstacle(&self, proof: &TornProof) -> Option<String> {
+        let is_untried = self.states(proof) == 0 && proof.is_untried() != Some(false);
+        let untried = || {
+            is_untried.then(|| {
+                format!(
+                    "none of {} crash states is known to have torn a page while it was written over",
+                    proof.states
+                )
+            })
+        };
+        proof.not_proven.clone().or_else(untried)
+    }
 }
 
 impl Evidence<Case> for TornResults {
@@ -463,6 +504,30 @@ mod tests {
             proof.damaged = 1;
         };
         assert_eq!(judged(damaged), Verdict::DoesNotHold);
+    }
+
+    #[test]
+    fn a_commit_that_is_missing_was_at_risk_where_each_is_synced() {
+        let judged = |name: &str, id: &str, change: fn(&mut TornProof)| {
+            let mut results = torn_results();
+            let proof = &mut results.proofs[2];
+            proof.name = name.to_owned();
+            proof.losing = 5;
+            change(proof);
+            verdict(&judge(&results), id)
+        };
+        let lax = "data=journal, O_DIRECT, commits not synced";
+        assert_eq!(judged(lax, "no-data-at-risk", |_| {}), Verdict::Holds);
+        let torn_none = |proof: &mut TornProof| proof.exercised[0].states = Some(0);
+        for (name, id) in [
+            ("data=journal, O_DIRECT", "no-data-at-risk-synced"),
+            ("data=journal, buffered", "no-data-at-risk-buffered"),
+        ] {
+            assert_eq!(judged(name, id, |_| {}), Verdict::DoesNotHold);
+            assert_eq!(judged(name, id, torn_none), Verdict::DoesNotHold);
+            let lost_none = |proof: &mut TornProof| proof.losing = 0;
+            assert_eq!(judged(name, id, lost_none), Verdict::Holds);
+        }
     }
 
     #[test]

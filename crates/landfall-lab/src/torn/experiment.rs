@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Plan, TornResults, claims, safety};
-use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop, configuration};
+use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop, configuration, proof};
 
 impl Experiment for Plan {
     fn name(&self) -> &'static str {
@@ -35,7 +35,7 @@ impl Experiment for Plan {
         let all = self.configurations();
         if self.proof_states.is_some() {
             // Found out before an hour of measuring, not after it.
-            safety::require(site)?;
+            proof::require_recorder(site)?;
         }
         let (measurements, notices) = configuration::run(site, &all, "torn", stop, progress)?;
         let proofs = match self.proof_states {

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use landfall_prove::scratch_fs::{self, FilesystemSpec, Kind};
-use landfall_prove::{Offer, Plan, Silent, prove as prove_one};
+use landfall_prove::scratch_fs::{FilesystemSpec, Kind};
+use landfall_prove::{Plan, Silent, prove as prove_one};
 use landfall_recorder::crash::Model;
 use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
 
@@ -175,11 +175,6 @@ impl Case {
         };
         self.settings.iter().chain(load)
     }
-}
-
-/// Refused where nothing can be proven.
-pub(super) fn require(site: &Site) -> Result<(), Error> {
-    scratch_fs::require_recorder(site.directory(), Offer::Flushes)
 }
 
 /// Proves each setting, with at most `states` crash states each.

@@ -2,9 +2,13 @@
 
 use std::sync::LazyLock;
 
+use landfall_recorder::wear::Drive;
+use landfall_results::Metric;
+
 use super::*;
 use crate::advice::fixtures::recorded;
-use crate::advice::{Advice, advise};
+use crate::advice::{Advice, Target, advise};
+use crate::amplify::AmplifyResults;
 use crate::config_file::ConfigFile;
 
 fn advice() -> Advice {
@@ -203,16 +207,80 @@ fn a_section_for_one_version_hides_no_risk_and_is_named() {
     assert_eq!(of(&format!("[mysqld-5.7]\n{safe_values}")).0, 0);
 }
 
-/// Neither is a page size that cannot be changed, nor what is no slower.
+/// What a file leaves unused, in words.
+fn unused(advice: &Advice, system: System, text: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, text).unwrap();
+    let read = ConfigFile::read(system, &path).unwrap();
+    let found = check(system, &path, &read, advice);
+    assert!(found.set > 0, "{text}");
+    let is_shown = |one: &Finding| !one.evidence.is_empty();
+    assert!(found.unused.iter().all(is_shown), "{:?}", found.unused);
+    let said = found.findings();
+    let said = said.filter(|(concern, ..)| *concern == Concern::Unused);
+    let said = said.map(|(_, finding, sentence)| match &finding.at {
+        Some(at) => sentence.replacen(at.as_str(), "file", 1),
+        None => sentence,
+    });
+    said.collect()
+}
+
+/// Neither is a page size that cannot be changed, nor what is no slower, nor what is not known to be.
 #[test]
 fn nothing_is_called_unused_that_is_not() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("my.cnf");
-    std::fs::write(&path, "[mysqld]\ninnodb_flush_method=fsync\n").unwrap();
-    for system in [System::Mariadb, System::Mysql] {
-        let read = ConfigFile::read(system, &path).unwrap();
-        let found = check(system, &path, &read, &advice());
-        assert_eq!(found.unused, []);
-        assert_eq!(found.set, 1);
+    use System::{Kafka, Mariadb, Mysql, Postgres};
+    let disk = advice();
+    let btrfs = advise(&recorded("btrfs"), "landfall-report", None);
+    for (advice, system, text) in [
+        (&disk, Mariadb, "[mysqld]\ninnodb_flush_method=fsync\n"),
+        (&disk, Mysql, "[mysqld]\ninnodb_flush_method=fsync\n"),
+        (&disk, Mariadb, "[mysqld]\ninnodb_flush_neighbors = 0\n"),
+        (
+            &disk,
+            Mariadb,
+            "[mysqld]\ninnodb_max_dirty_pages_pct = 10\n",
+        ),
+        // Such writes to a plain file were faster.
+        (&btrfs, Postgres, "wal_recycle = off\n"),
+        // They were slower, and are not what a broker does.
+        (&disk, Kafka, "log.flush.interval.messages=1\n"),
+    ] {
+        assert_eq!(unused(advice, system, text), [""; 0], "{text}");
     }
+}
+
+#[test]
+fn what_is_slower_or_does_not_fit_is_shown_to_be() {
+    let text = "PRAGMA journal_mode=delete;\nPRAGMA synchronous=extra;\n";
+    let slower = "file: journal_mode=delete could be faster: 0.35 (0.29–0.95) times as fast as wal (sqlite, 16 clients, on loop:ext4); set wal";
+    assert_eq!(unused(&advice(), System::Sqlite, text), [slower]);
+    let text = "[mysqld]\ninnodb_io_capacity=200\n";
+    let spinning = advise(&recorded("spinning"), "landfall-report", None);
+    let said = unused(&spinning, System::Mariadb, text).join("\n");
+    let words = "innodb_io_capacity=200 does not fit this disk: overwrite/fdatasync/8K/16";
+    assert!(said.contains(words), "{said}");
+}
+
+/// How large an hour of writes is only a target can tell.
+#[test]
+fn a_small_log_is_said_to_write_more_where_the_better_size_is_known() {
+    let mut results = recorded("disk");
+    let amplify = results.experiments.iter_mut();
+    let amplify = amplify.filter_map(|one| one.of_mut::<AmplifyResults>());
+    let mut series = amplify.flat_map(|one| &mut one.measurements.series);
+    let small = series.find(|one| one.name() == "innodb in pool redo=small");
+    for trial in &mut small.unwrap().trials {
+        trial.figures.set(Metric::Kib, 100.0);
+    }
+    let text = "[mysqld]\ninnodb_log_file_size=96M\n";
+    let unknown = advise(&results, "landfall-report", None);
+    assert_eq!(unused(&unknown, System::Mariadb, text), [""; 0]);
+    let target: Target = "commits=1000,size=10K".parse().unwrap();
+    let drive = Drive::default();
+    let known = advise(&results, "landfall-report", Some((&target, &drive)));
+    let said = unused(&known, System::Mariadb, text).join("\n");
+    let words = "file: innodb_log_file_size=96M writes more than it must: writes 0.03 (";
+    assert!(said.starts_with(words), "{said}");
+    assert!(said.ends_with("; set 35157M"), "{said}");
 }

@@ -99,7 +99,12 @@ impl<'a> Evidence<'a> {
                 Holds::No
             }
         };
-        let estimate = |of, metric| self.strategy(of)?.estimate(metric);
+        // Few rounds give no interval.
+        let estimate = |of, metric| {
+            let series = self.strategy(of)?;
+            let is_certain = series.values(metric).len() >= FEWEST_ROUNDS;
+            series.estimate(metric).filter(|_| is_certain)
+        };
         match condition {
             Condition::Faster { of, over, times } => match self.faster(of, over) {
                 None => Holds::Unknown,
