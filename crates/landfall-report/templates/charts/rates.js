@@ -95,7 +95,11 @@ const LAST = 4.7;
 const stretch = (percentile) => (percentile >= 100 ? LAST : -Math.log10(1 - percentile / 100));
 
 function drawLatency(chart, width) {
-  const columns = Math.max(2, Math.min(5, Math.floor(width / 165)));
+  const [left, right, padding] = [48, 10, 0.12];
+  const heading = (curve) => (curve.durable ? curve.label : `✕ ${curve.label}`);
+  // A column is as wide as its heading, which is bold; on a phone there are two all the same, and what is too long is cut.
+  const least = Math.max(145, widest(chart.curves.map(heading)) * 1.15) / (1 - padding);
+  const columns = Math.max(2, Math.min(5, Math.floor((width - left - right) / least)));
   const rows = Math.ceil(chart.curves.length / columns);
   const spots = chart.curves.flatMap((curve, index) =>
     curve.points.map(([percentile, latency]) => ({
@@ -106,7 +110,7 @@ function drawLatency(chart, width) {
       row: Math.floor(index / columns),
     })));
   const titles = chart.curves.map((curve, index) => ({
-    text: curve.durable ? curve.label : `✕ ${curve.label}`,
+    text: heading(curve),
     column: index % columns,
     row: Math.floor(index / columns),
   }));
@@ -114,11 +118,11 @@ function drawLatency(chart, width) {
   return plot({
     width,
     height: rows * 150 + 46,
-    marginLeft: 48,
-    marginRight: 10,
+    marginLeft: left,
+    marginRight: right,
     marginTop: 22,
     marginBottom: 40,
-    fx: { axis: null, padding: 0.12 },
+    fx: { axis: null, padding },
     fy: { axis: null, padding: 0.22 },
     x: {
       domain: [0, LAST],
@@ -138,7 +142,10 @@ function drawLatency(chart, width) {
     marks: [
       Plot.line(spots, { x: "x", y: "latency", z: "index", stroke: "var(--grey)", strokeWidth: 1 }),
       Plot.line(spots, { ...inFacet, x: "x", y: "latency", z: "index", stroke: accent, strokeWidth: 2.25, className: COUNTED }),
-      Plot.text(titles, { ...inFacet, text: "text", frameAnchor: "top-left", dy: -15, fontWeight: 600 }),
+      Plot.text(titles, {
+        ...inFacet, text: "text", frameAnchor: "top-left", dy: -15, fontWeight: 600,
+        lineWidth: ((width - left - right) / columns) * (1 - padding) / 13, textOverflow: "ellipsis-middle",
+      }),
     ],
   });
 }
