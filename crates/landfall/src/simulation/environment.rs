@@ -217,6 +217,10 @@ impl Storage for Simulated {
         self.0.disk.unlock(self.0.process);
     }
 
+    fn process(&self) -> u64 {
+        self.0.process
+    }
+
     fn create(&self, name: &str) -> io::Result<SimulatedFile> {
         others();
         Ok(self.of(self.0.disk.create(self.0.process, name)?))

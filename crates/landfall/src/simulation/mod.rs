@@ -15,6 +15,7 @@ mod disk;
 mod environment;
 mod history;
 mod oracle;
+mod reused;
 mod scenario;
 mod scheduler;
 mod state;
@@ -41,7 +42,7 @@ type Play = dyn Fn(u64, Option<Fault>) -> Outcome + Sync;
 /// A way to play, and what it is called.
 type Named<'a> = (&'a str, &'a Play);
 
-const LOG: [Named<'static>; 7] = [
+const LOG: [Named<'static>; 8] = [
     ("power cut", &|seed, planted| {
         scenario::play(Kind::PowerCut, seed, planted)
     }),
@@ -61,6 +62,7 @@ const LOG: [Named<'static>; 7] = [
         scenario::play(Kind::Reopened, seed, planted)
     }),
     ("idle", &scenario::idle),
+    ("reused", &reused::reused),
 ];
 
 const STATE: [Named<'static>; 7] = [
@@ -350,6 +352,11 @@ fn a_mistake_planted_where_records_are_alike_is_caught() {
 }
 
 #[test]
+fn what_a_truncated_log_gives_up_is_durably_given_up_before_it_is_taken() {
+    keeps_its_promises(200, |seed| reused::reused(seed, None));
+}
+
+#[test]
 fn who_goes_through_a_keyspace_that_is_removed_is_told() {
     keeps_its_promises(50, |seed| store::removed_while_read(seed, None));
 }
@@ -466,7 +473,7 @@ fn explore(what: &str, plays: &[Named<'_>]) {
 
 /// What shows those mistakes that take many seeds: to play everything else besides takes ten times as long.
 const SHOWN_BY: [(Fault, &str); 12] = [
-    (Fault::ReuseBeforeTruncate, "failing"),
+    (Fault::ReuseBeforeTruncate, "reused"),
     (Fault::EpochBeforeDurable, "killed"),
     (Fault::ReadTruncated, "killed"),
     (Fault::UnchainedChecksum, "killed"),

@@ -205,7 +205,7 @@ impl<E: Environment> Shared<E> {
         if let Some(failure) = &checkpoints.failure {
             return Err(failure.clone());
         }
-        E::lock(&self.homes).try_images();
+        E::lock(&self.homes).try_all();
         let most_debt = checkpoints.most_debt;
         let effort = Effort::Usual { most_debt };
         if goal == Goal::Due && self.may_flush() {
@@ -324,12 +324,14 @@ impl<E: Environment> Shared<E> {
                 let lacks_images = self.lacks_images(&writing);
                 // Who waits for the other thread may say something else.
                 let is_full = lacks_images || matches!(error, Error::NoSpace { .. });
-                if is_full && !lacks_images && debt > 0 {
+                let lacks_protection =
+                    is_full && (lacks_images || E::lock(&self.homes).give_up_copies());
+                if is_full && !lacks_protection && debt > 0 {
                     checkpoints.most_debt = debt / 2;
                 }
                 let less = if !is_full || !self.may_be_tried_again(checkpoints) {
                     None
-                } else if lacks_images {
+                } else if lacks_protection {
                     Some(effort)
                 } else {
                     self.less(checkpoints, &writing)

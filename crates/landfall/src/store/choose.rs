@@ -38,7 +38,7 @@ pub(crate) enum Effort {
     Least,
     /// For no group: a root without the keyspaces that are gone frees what they had.
     Keyspaces,
-    /// For groups of which nothing but removals waits: they free more than they take.
+    /// For groups that free more than they take.
     Removals,
 }
 
@@ -74,9 +74,17 @@ impl<E: Environment> Candidate<E> {
         }
     }
 
-    /// Whether nothing of its changes gives a key a value.
-    fn has_removals_alone(&self) -> bool {
-        E::share(&self.place.group).active.gives_nothing()
+    /// Whether writing it frees more than it takes: nothing of its changes gives a key a value, or leaves that were removed whole took
+    /// more than that.
+    fn frees_more(&self, oldest: Option<u64>) -> bool {
+        let group = E::share(&self.place.group);
+        let removed = group.active.removed();
+        let ends = group.leaves.iter().skip(1).map(|next| Some(&*next.low));
+        let leaves = group.leaves.iter().zip(ends.chain([self.high.as_deref()]));
+        let gone =
+            leaves.filter(|(leaf, end)| removed.of_keys(&leaf.low, *end, oldest) == Removed::All);
+        let freed: u64 = gone.map(|(leaf, _)| leaf.page.bytes()).sum();
+        freed > group.active.bytes as u64 || group.active.gives_nothing()
     }
 
     /// What is best made of its changes.
@@ -135,9 +143,8 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Groups that have changes that are to be written, or runs.
-    fn candidates(&self, scope: Scope) -> Vec<Candidate<E>> {
+    fn candidates(&self, scope: Scope, oldest: Option<u64>) -> Vec<Candidate<E>> {
         let mut found = Vec::new();
-        let oldest = E::lock(&self.committing).snapshots.oldest();
         let is_flush = scope == Scope::Homes;
         let is_chosen = |keyspace: &Arc<Keyspace<E>>| !is_flush || keyspace.options.in_place;
         for keyspace in self.all_keyspaces().into_iter().filter(is_chosen) {
@@ -189,7 +196,8 @@ impl<E: Environment> Shared<E> {
         effort: Effort,
         most_groups: usize,
     ) -> Vec<Chosen<E>> {
-        let mut found = self.candidates(scope);
+        let oldest = E::lock(&self.committing).snapshots.oldest();
+        let mut found = self.candidates(scope, oldest);
         let mut buffered = Buffered::default();
         // What is damaged cannot be merged, and is no debt that can be paid.
         let may_owe = |one: &&Candidate<E>| !one.keyspace.options.in_place && !one.is_damaged;
@@ -247,7 +255,7 @@ impl<E: Environment> Shared<E> {
             Effort::Keyspaces => false,
             Effort::Removals => {
                 let is_asked_for = one.first.is_some() && !is_later(one) && !one.is_damaged;
-                is_asked_for && one.has_removals_alone()
+                is_asked_for && one.frees_more(oldest)
             }
         });
         if found.len() > most_groups {

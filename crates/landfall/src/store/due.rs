@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::checkpoint::Goal;
+use super::groups::is_of_groups;
 use super::shared::Shared;
 use crate::environment::Environment;
 use crate::{Error, Lsn};
@@ -57,7 +58,7 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
-    /// for it, what removes alone may take as much again: else nothing could ever be removed.
+    /// for it, or what waits belongs to what is damaged, what removes alone may take as much again: else nothing could ever be removed.
     pub fn wait_for_room(&self, is_removal: bool) -> Result<(), Error> {
         let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
         let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
@@ -76,16 +77,18 @@ impl<E: Environment> Shared<E> {
             }
             match work.failure.as_ref().filter(|_| work.tried != tried) {
                 None => {}
-                Some(Error::NoSpace { .. }) if is_removal && !takes_more_than(most_removals) => {
-                    return Ok(());
-                }
-                // It may have tried a group alone that cannot be read, which nobody knew: now others come before that one.
-                Some(Error::Corrupt { .. } | Error::Io { .. } | Error::LogLost { .. })
-                    if !has_met_damage =>
-                {
+                // It may have tried a group alone that cannot be written, which nobody knew: now others come before that one.
+                Some(failure) if is_of_groups(failure) && !has_met_damage => {
                     has_met_damage = true;
                 }
-                Some(failure) => return Err(failure.clone()),
+                Some(failure) => {
+                    let is_helped =
+                        matches!(failure, Error::NoSpace { .. }) || is_of_groups(failure);
+                    if is_removal && is_helped && !takes_more_than(most_removals) {
+                        return Ok(());
+                    }
+                    return Err(failure.clone());
+                }
             }
         }
         Ok(())
@@ -109,8 +112,14 @@ impl<E: Environment> Shared<E> {
         let mut made = E::lock(&self.room_made);
         let next = self.log.next_lsn();
         if made.at != Some(next) {
-            made.is_made = self.checkpoint(Goal::Everything).is_ok();
-            made.at = Some(next);
+            // Where something is damaged all others were written.
+            let is_made = self
+                .checkpoint(Goal::Everything)
+                .map_or_else(|error| is_of_groups(&error), |()| true);
+            *made = RoomMade {
+                at: Some(next),
+                is_made,
+            };
         }
         made.is_made
     }

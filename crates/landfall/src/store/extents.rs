@@ -21,7 +21,7 @@ pub(crate) struct Free {
     /// Length and beginning.
     by_length: BTreeSet<(u64, u64)>,
     /// Where bytes are that are kept for whoever frees more than he takes, and how many.
-    spare: Option<(u64, u64)>,
+    spare: Vec<(u64, u64)>,
     /// The end of the file: everything before it is free, spare, or taken.
     end: u64,
 }
@@ -94,14 +94,35 @@ impl Free {
         let found = self.take(bytes);
         if let Some(start) = found {
             self.let_go();
-            self.spare = Some((start, bytes));
+            self.spare = vec![(start, bytes)];
         }
         found.is_some()
     }
 
+    /// Keeps so many bytes instead of those that were kept before, or all that there are: in as few pieces as there can be.
+    fn keep_pieces(&mut self, bytes: u64) {
+        self.let_go();
+        let mut left = bytes;
+        while left > 0
+            && let Some(&(length, start)) = self.by_length.last()
+        {
+            let taken = length.min(left);
+            // It is free: it is in the list.
+            let is_taken = self.take_at(start, taken);
+            debug_assert!(is_taken);
+            self.spare.push((start, taken));
+            left -= taken;
+        }
+    }
+
+    /// Bytes that are kept.
+    fn kept(&self) -> u64 {
+        self.spare.iter().map(|(_, bytes)| bytes).sum()
+    }
+
     /// Whoever wants it takes what was kept.
     fn let_go(&mut self) {
-        if let Some((start, bytes)) = self.spare.take() {
+        for (start, bytes) in std::mem::take(&mut self.spare) {
             self.put(start, bytes);
         }
     }
@@ -153,8 +174,7 @@ impl<E: Environment> Space<E> {
     /// Bytes of the file that nothing needs, with those that are kept.
     pub fn free_bytes(&self) -> u64 {
         let free = E::lock(&self.free);
-        let spare = free.spare.map_or(0, |(_, bytes)| bytes);
-        free.by_start.values().sum::<u64>() + spare
+        free.by_start.values().sum::<u64>() + free.kept()
     }
 
     /// Keeps so many bytes for whoever frees more than he takes, instead of those that were kept before; `false`: there are none
@@ -163,19 +183,14 @@ impl<E: Environment> Space<E> {
         E::lock(&self.free).keep(bytes)
     }
 
-    /// Keeps as much as is free together of so many bytes, multiples of `granule`, if that is more than what is kept.
-    pub fn keep_some(&self, bytes: u64, granule: u64) {
-        let mut free = E::lock(&self.free);
-        let kept = free.spare.map_or(0, |(_, kept)| kept);
-        let mut bytes = bytes;
-        while bytes > kept.max(granule) && !free.keep(bytes) {
-            bytes = (bytes / 2).next_multiple_of(granule);
-        }
+    /// Keeps so many bytes instead of those that were kept before, or all that are free: in as few pieces as there can be.
+    pub fn keep_pieces(&self, bytes: u64) {
+        E::lock(&self.free).keep_pieces(bytes);
     }
 
     /// Bytes that are kept.
     pub fn kept(&self) -> u64 {
-        E::lock(&self.free).spare.map_or(0, |(_, bytes)| bytes)
+        E::lock(&self.free).kept()
     }
 
     /// Keeps none any more.
@@ -261,10 +276,15 @@ mod tests {
                     5 => {
                         let bytes = rng.u64(1..8);
                         if free.keep(bytes) {
-                            assert_eq!(free.spare.map(|(_, kept)| kept), Some(bytes));
+                            assert_eq!(free.kept(), bytes);
                         }
                     }
-                    6 => free.let_go(),
+                    6 if rng.bool() => free.let_go(),
+                    6 => {
+                        let bytes = rng.u64(1..20);
+                        free.keep_pieces(bytes);
+                        assert!(free.kept() == bytes || free.by_start.is_empty());
+                    }
                     1 if !taken.is_empty() => {
                         let (start, bytes) = taken.swap_remove(rng.usize(0..taken.len()));
                         free.put(start, bytes);
@@ -283,7 +303,7 @@ mod tests {
                     }
                 }
                 let mut all = taken.clone();
-                all.extend(free.spare);
+                all.extend(&free.spare);
                 all.extend(
                     free.by_start
                         .iter()

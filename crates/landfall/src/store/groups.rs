@@ -132,15 +132,27 @@ pub(super) enum Failure {
     Other(Error),
 }
 
+/// Whether it may be that some groups cannot be read.
+fn is_damage(error: &Error) -> bool {
+    // Of a log that lost its end it may be what nobody knows of any more.
+    matches!(
+        error,
+        Error::Corrupt { .. } | Error::Io { .. } | Error::LogLost { .. }
+    )
+}
+
+/// Whether it may be that some groups cannot be written, and others can.
+pub(super) fn is_of_groups(error: &Error) -> bool {
+    is_damage(error) || matches!(error, Error::TooLarge { .. })
+}
+
 impl Failure {
     /// Something of it was to be read.
     pub fn to_read(error: Error) -> Failure {
-        match error {
-            // Of a log that lost its end it may be what nobody knows of any more.
-            Error::Corrupt { .. } | Error::Io { .. } | Error::LogLost { .. } => {
-                Failure::Damage(error)
-            }
-            error => Failure::Other(error),
+        if is_damage(&error) {
+            Failure::Damage(error)
+        } else {
+            Failure::Other(error)
         }
     }
 }

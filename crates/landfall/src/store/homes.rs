@@ -94,6 +94,8 @@ pub(crate) struct Homes<E: Environment> {
     imaged: HashMap<u64, u64>,
     /// The log had no space for images: what is tried next is to write leaves elsewhere.
     lacks_images: bool,
+    /// Copies took the space that what is written elsewhere needed.
+    lacks_copies: bool,
     /// Homes were written since the data file was synced.
     is_unsynced: bool,
     /// A sync failed then.
@@ -113,6 +115,7 @@ impl<E: Environment> Homes<E> {
             copies,
             imaged: HashMap::new(),
             lacks_images: false,
+            lacks_copies: false,
             is_unsynced: false,
             failure: None,
             is_stopped: false,
@@ -134,6 +137,19 @@ impl<E: Environment> Homes<E> {
     /// The log may have space for images, or for fewer.
     pub fn try_images(&mut self) {
         self.lacks_images = false;
+    }
+
+    /// There may be space for images, and for copies.
+    pub fn try_all(&mut self) {
+        self.lacks_images = false;
+        self.lacks_copies = false;
+    }
+
+    /// Gives up copies of which no root tells yet, so that what is written elsewhere may have their space; whether there were any.
+    pub fn give_up_copies(&mut self) -> bool {
+        let unused = self.copies.take_if(|copies| !copies.counts);
+        self.lacks_copies |= unused.is_some();
+        unused.is_some()
     }
 }
 
@@ -162,7 +178,7 @@ impl<E: Environment> Shared<E> {
             });
         }
         let is_in_place = self.all_keyspaces().iter().any(|one| one.options.in_place);
-        if homes.copies.is_none() && is_in_place {
+        if homes.copies.is_none() && is_in_place && !homes.lacks_copies {
             // A batch has one leaf at least.
             let bytes = BATCH.max((*HOME_BYTES.end()).into());
             let half = || self.take_extent(bytes).map(Arc::new);

@@ -278,6 +278,12 @@ fn what_is_measured_is_remembered() {
     assert_eq!(auto().protection(), chosen);
     let store = Store::open(directory.path(), options()).unwrap();
     assert_eq!(store.protection(), chosen);
+    // Who measures at the same time does so one after the other.
+    thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| store.set_protection(Protection::Auto).unwrap());
+        }
+    });
     store.set_protection(Protection::None).unwrap();
     drop(store);
     let again = Store::open(directory.path(), options()).unwrap();

@@ -128,7 +128,8 @@ impl<E: Environment> Opened<E> {
     pub fn new(environment: &E) -> Result<Opened<E>, Error> {
         let directory = Directory::lock(environment)?;
         let record = *directory.record().ok_or(Error::NoLog)?;
-        if record.kind != Kind::Store {
+        // What is still being made may become any.
+        if record.kind != Kind::Store && record.epoch > 0 {
             return Err(Error::OtherKind {
                 found: record.kind.name(),
                 wanted: Kind::Store.name(),

@@ -40,7 +40,11 @@ impl<E: Environment> Shared<E> {
     /// Protects leaves like this from the next checkpoint on, and remembers it durably.
     pub fn set_protection(&self, asked: Protection) -> Result<ProtectionChoice, Error> {
         let choice = match asked {
-            Protection::Auto => measure(&self.environment)?,
+            Protection::Auto => {
+                // One at a time, in the one file that there is for it, and without what a checkpoint writes.
+                let _checkpoints = E::lock(&self.checkpoints);
+                measure(&self.environment)?
+            }
             asked => ProtectionChoice::asked(asked),
         };
         if asked == Protection::Atomic {

@@ -144,8 +144,10 @@ impl Store {
     /// Opens the store in `directory`, or makes one there. It makes the directory if its parent exists.
     ///
     /// Opening reads the log, and where leaves are; leaves are read when they are needed. What is damaged among all that is
-    /// reported, and nothing was changed. Returns [`Error::Locked`] if another handle has the store open.
+    /// reported, and nothing was changed. Returns [`Error::Locked`] if another handle has the store open. Open it after forking:
+    /// what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: StoreOptions) -> Result<Store, Error> {
+        options.log.check_for_any_disk()?;
         let handle = Handle::open(&machine(directory.as_ref()), options)?;
         Ok(Store {
             handle: Arc::new(handle),
@@ -193,7 +195,11 @@ impl Store {
     }
 
     /// Does something in a [transaction](Store::transaction), commits it, and returns what `work` did. If others came between,
-    /// all of it is done again: `work` must do nothing else that cannot be repeated.
+    /// all of it is done again: `work` must do nothing else that cannot be repeated. It is also done again if `work` returns
+    /// [`Error::Conflict`] itself.
+    ///
+    /// A key that the transaction writes `work` must write in no other way: each time that would be somebody else who came
+    /// between, and this would never return.
     ///
     /// ```
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -216,10 +222,10 @@ impl Store {
     ) -> Result<T, Error> {
         loop {
             let mut transaction = self.transaction();
-            let done = work(&mut transaction)?;
-            match transaction.commit() {
+            let done = work(&mut transaction);
+            match done.and_then(|done| transaction.commit().map(|()| done)) {
                 Err(Error::Conflict) => {}
-                committed => return committed.map(|()| done),
+                done => return done,
             }
         }
     }
@@ -239,7 +245,9 @@ impl Store {
     ///
     /// If it fails, nothing is lost: the log still has everything.
     pub fn checkpoint(&self) -> Result<(), Error> {
-        self.handle.shared.checkpoint(Goal::Everything)
+        let shared = &self.handle.shared;
+        shared.log.shared.require_ours()?;
+        shared.checkpoint(Goal::Everything)
     }
 
     /// Reads every leaf from the disk, and compares it with its checksum and with where it belongs. Damage is what it returns, and
@@ -254,7 +262,7 @@ impl Store {
     }
 
     /// Gives the store another protection: durably when this returns, and used from the next checkpoint on. Others can go on
-    /// meanwhile. Returns what it is; with [`Protection::Auto`] that takes a quarter of a second or so.
+    /// meanwhile. Returns what it is; with [`Protection::Auto`] that takes a quarter of a second or so, between checkpoints.
     ///
     /// [`Protection::Atomic`] is refused ([`Error::Options`]) where the filesystem does not promise it for the leaves of all
     /// keyspaces.

@@ -7,16 +7,17 @@
 //! Where the log has no space for images of leaves, they are written elsewhere; where there is no space for that either, images of fewer
 //! groups are tried.
 
-use super::checkpoint::{Checkpoints, Durable};
+use super::checkpoint::{Checkpoints, Durable, Held};
 use super::choose::Effort;
 use super::control::ControlFile;
 use super::groups::{Chosen, Scope, Writing};
 use super::protection::Protection;
+use super::runs::bytes_of;
 use super::shared::Shared;
 use crate::Error;
 use crate::environment::{Environment, planted};
 
-/// Bytes that are kept for groups that free more than they take, besides what the root takes.
+/// Bytes that are kept for groups that free more than they take, besides what the root takes and the largest of them.
 #[cfg(not(test))]
 const SPARE: u64 = 64 << 10;
 #[cfg(test)]
@@ -26,7 +27,10 @@ impl<E: Environment> Durable<E> {
     /// Bytes that are to be kept for a checkpoint that frees more than it takes: it writes a root, and little else.
     pub fn spare_bytes(&self, granule: u64) -> u64 {
         let root = self.root.as_ref();
-        4 * root.map_or(0, |root| root.pointer.extent(granule)) + SPARE
+        // Until the root counts, the old leaves of a group are taken as well, and every one of them may lose a key.
+        let group = |(_, leaves, runs): &Held<E>| leaves.bytes + bytes_of(runs);
+        let largest = self.groups.iter().map(group).max().unwrap_or(0);
+        4 * root.map_or(0, |root| root.pointer.extent(granule)) + largest + SPARE
     }
 }
 
@@ -95,15 +99,17 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Keeps as many bytes as a checkpoint takes that frees more; on a full disk as soon as they are free.
-    pub(super) fn keep_spare(&self, checkpoints: &Checkpoints<E>) {
-        let bytes = checkpoints.durable.spare_bytes(self.granule);
-        // The root grows with the tree.
-        if self.space.kept() >= bytes / 2 || planted!(self.environment, SpareForAll) {
+    pub fn keep_spare(&self, checkpoints: &Checkpoints<E>) {
+        let needed = checkpoints.durable.spare_bytes(self.granule);
+        let is_enough = (needed..=4 * needed).contains(&self.space.kept());
+        if is_enough || planted!(self.environment, SpareForAll) {
             return;
         }
+        // The root grows with the tree, and so do groups.
+        let bytes = needed + (needed / 4).next_multiple_of(self.granule);
         while !self.space.keep(bytes) {
             if self.grow(bytes).is_err() {
-                self.space.keep_some(bytes, self.granule);
+                self.space.keep_pieces(bytes);
                 return;
             }
         }

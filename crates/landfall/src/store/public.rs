@@ -400,7 +400,9 @@ fn who_has_a_closed_store_is_told_so() {
     let keyspace = store.keyspace("a", small()).unwrap();
     keyspace.insert("k", "v").unwrap();
     let mut pairs = keyspace.range::<&str>(..);
+    let nothing = store.batch();
     store.close().unwrap();
+    assert!(matches!(nothing.commit(), Err(Error::Closed)));
     assert!(matches!(keyspace.get("k"), Err(Error::Closed)));
     assert!(matches!(keyspace.insert("k", "w"), Err(Error::Closed)));
     assert!(matches!(pairs.next(), Some(Err(Error::Closed))));
@@ -458,6 +460,44 @@ fn with_a_damaged_leaf(
     let file = std::fs::File::options().write(true).open(place.join(&name));
     file.unwrap().write_all_at(&[9; 4], offset + 60).unwrap();
     (store, [a, b], name)
+}
+
+#[test]
+fn what_waits_for_a_damaged_leaf_can_be_removed_though_it_takes_all_memory() {
+    for opens_again in [false, true] {
+        let outside = tempfile::tempdir().unwrap();
+        let place = outside.path().join("store");
+        let (store, [a, b], _) = with_a_damaged_leaf(&place, options());
+        let behind = {
+            let groups = a.tree.groups.read().unwrap();
+            let group = groups[0].group.read().unwrap();
+            group.leaves[1].low.clone()
+        };
+        let refused = (0_u32..1 << 16).find_map(|number| {
+            let key = [0_u32.to_be_bytes(), number.to_be_bytes()].concat();
+            a.insert(key, [7; 40]).err()
+        });
+        assert!(
+            matches!(refused, Some(Error::Corrupt { .. })),
+            "{refused:?}"
+        );
+        let (store, [a, b]) = if opens_again {
+            drop((store, a, b));
+            let store = Store::open(&place, options()).unwrap();
+            let both = ["a", "b"].map(|name| store.keyspace(name, small()).unwrap());
+            (store, both)
+        } else {
+            (store, [a, b])
+        };
+        let refused = b.insert("b", "b");
+        assert!(matches!(refused, Err(Error::Corrupt { .. })), "{refused:?}");
+        a.remove_range(..&*behind).unwrap();
+        b.insert("b", "b").unwrap();
+        store.checkpoint().unwrap();
+        assert_eq!(store.counters().waiting_bytes, 0);
+        assert_eq!(a.range(..&*behind).count(), 0);
+        assert_eq!(a.get(39_u32.to_be_bytes()).unwrap(), Some(vec![7; 40]));
+    }
 }
 
 #[test]
@@ -783,9 +823,24 @@ fn transactions_that_are_repeated_count_right() {
     assert!(matches!(failed, Err(Error::Closed)));
     let mut batch = store.batch();
     batch.insert(&keyspace, "m", "v");
-    let lsn = batch.commit_async().unwrap().unwrap().wait().unwrap();
+    let lsn = batch.commit_async().unwrap().wait().unwrap();
     assert!(store.handle.shared.log.durable_end() > lsn);
     assert_eq!(count(keyspace.get("n").unwrap()), 200);
+    // Of nothing the last commit that is durable is ready.
+    let nothing = [
+        store.batch().commit_async(),
+        store.transaction().commit_async(),
+    ];
+    for commit in nothing {
+        assert!(commit.unwrap().wait().unwrap() >= lsn);
+    }
+    // Who says that others came between is asked again.
+    let mut times = 0;
+    let asked = store.transact(|_| {
+        times += 1;
+        (times == 3).then_some(times).ok_or(Error::Conflict)
+    });
+    assert_eq!(asked.unwrap(), 3);
 }
 
 #[cfg(not(feature = "zstd"))]

@@ -362,7 +362,7 @@ pub(super) fn open<E: Environment>(
     // Or as much of it as there is: opening makes no file longer.
     let spare = loaded.durable.spare_bytes(granule);
     if !planted!(environment, SpareForAll) {
-        loaded.space.keep_some(spare, granule);
+        loaded.space.keep_pieces(spare);
     }
     let commits = loaded.commits;
     let shared = Arc::new(Shared {

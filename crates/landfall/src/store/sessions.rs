@@ -67,9 +67,9 @@ impl Batch {
         self.store.shared.commit(self.writes, None)
     }
 
-    /// Commits all of it; what this returns is ready when it is durable, whatever the policy. `None`: nothing was to be
-    /// written.
-    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+    /// Commits all of it; what this returns is ready when it is durable, whatever the policy. If nothing was to be written it is
+    /// ready at once, with the number of the last commit that is durable.
+    pub fn commit_async(self) -> Result<Commit, Error> {
         self.store.shared.commit_async(self.writes, None)
     }
 }
@@ -186,9 +186,10 @@ impl Transaction {
         self.inner.commit()
     }
 
-    /// Commits all that it wrote; what this returns is ready when it is durable, whatever the policy. `None`: nothing was to
-    /// be written.
-    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+    /// Commits all that it wrote; what this returns is ready when it is durable, whatever the policy. If nothing was to be
+    /// written it is ready at once, with the number of the last commit that is durable. Returns [`Error::Conflict`] as
+    /// [`commit`](Transaction::commit) does.
+    pub fn commit_async(self) -> Result<Commit, Error> {
         self.inner.commit_async()
     }
 }

@@ -166,18 +166,21 @@ impl<E: Environment> Shared<E> {
         Ok(applied.map(|(lsn, ())| lsn))
     }
 
-    /// Commits writes; the future is ready when they are durable, whatever the policy. `None`: there were none.
+    /// Commits writes; the future is ready when they are durable, whatever the policy. Where there are none it is ready at once, with
+    /// the last commit that is durable.
     pub fn commit_async(
         self: &Arc<Self>,
         writes: Writes,
         checks: Option<&Checks>,
-    ) -> Result<Option<Commit>, Error> {
+    ) -> Result<Commit, Error> {
         let append = |log: &Log<E>, room, record: &[u8]| {
             let (commit, done) = Commit::new();
             Ok((log.append_then_in(room, record, done)?, commit))
         };
-        let applied = self.log_and_apply(writes, checks, append)?;
-        Ok(applied.map(|(_, commit)| commit))
+        Ok(match self.log_and_apply(writes, checks, append)? {
+            Some((_, commit)) => commit,
+            None => Commit::ready(Lsn(self.log.durable_end().0 - 1)),
+        })
     }
 
     fn log_and_apply<T>(
@@ -189,7 +192,8 @@ impl<E: Environment> Shared<E> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
         if writes.is_empty() && checks.is_none() {
-            return Ok(None);
+            // Nobody is to be told that all is well where nothing can be committed any more.
+            return self.log.shared.require_open().map(|()| None);
         }
         let is_removal = writes.gives_nothing();
         if !writes.is_empty() {
@@ -401,8 +405,11 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Ends the store's threads, waits for those of others that are writing, and closes its log.
+    /// Ends the store's threads, waits for those of others that are writing, and closes its log. A process that was forked has neither.
     pub fn close(&self) -> Result<(), Error> {
+        if !self.log.shared.is_ours() {
+            return Ok(());
+        }
         self.is_closing.store(true, Ordering::SeqCst);
         let threads = {
             let mut work = E::lock(&self.work);

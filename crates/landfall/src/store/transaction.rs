@@ -236,7 +236,7 @@ impl<E: Environment> Transaction<E> {
         begun.view.store.shared.commit(writes, Some(&checks))
     }
 
-    pub fn commit_async(self) -> Result<Option<Commit>, Error> {
+    pub fn commit_async(self) -> Result<Commit, Error> {
         let (begun, writes, checks) = self.finish();
         begun.view.store.shared.commit_async(writes, Some(&checks))
     }

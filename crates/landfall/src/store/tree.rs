@@ -290,6 +290,8 @@ impl<E: Environment> Group<E> {
         let is_removed = || self.active.removed().has_all_of(range);
         if !self.active.has_no_keys() || has_older() && !is_removed() {
             self.active.remove_range(range, lsn, snapshots);
+            // What is damaged may be gone with it.
+            self.damage = None;
         }
     }
 

@@ -13,6 +13,7 @@ use super::super::history::Broken;
 use super::super::scenario::simulate;
 use super::history::{Keyspace, Store};
 use super::{existing, must, unasked, wrong};
+use crate::environment::Environment;
 use crate::store::Handle;
 use crate::store::checkpoint::Goal;
 use crate::store::record::Write;
@@ -79,6 +80,11 @@ fn with_runs(
     must(most_runs(&rows) == runs.into(), || {
         "some are merged".to_owned()
     })?;
+    // As much as removals need, and what a few runs more need.
+    store.shared.space.let_go();
+    let checkpoints = Simulated::lock(&store.shared.checkpoints);
+    store.shared.keep_spare(&checkpoints);
+    drop(checkpoints);
     Ok((store, rows))
 }
 

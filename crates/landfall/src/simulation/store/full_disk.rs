@@ -31,6 +31,8 @@ const MORE: &[u8] = &[255; 10];
 const LITTLE: usize = 16 << 10;
 /// With so many nothing is written unasked before the disk is full.
 const MUCH: usize = 1 << 20;
+/// Of leaves: in groups that take less than is kept for each, and more.
+const LEAF_BYTES: [u32; 2] = [1 << 10, 8 << 10];
 /// Bytes that the disk has for all files.
 const SPACE: u64 = 512 << 10;
 
@@ -41,6 +43,7 @@ type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 struct Scene {
     percent: u8,
     memory: usize,
+    leaf_bytes: u32,
     /// Of leaves that are written at home, if they are.
     at_home: Option<Protection>,
     planted: Option<Fault>,
@@ -59,6 +62,7 @@ impl Scene {
         Scene {
             percent,
             memory,
+            leaf_bytes: 1 << 10,
             at_home: None,
             planted,
         }
@@ -88,7 +92,7 @@ impl Scene {
 
     fn rows_of(self, store: &Store) -> Result<Keyspace, Broken> {
         let options = KeyspaceOptions::default()
-            .leaf_bytes(1024)
+            .leaf_bytes(self.leaf_bytes)
             .compression(Compression::None)
             .in_place(self.at_home.is_some());
         store.shared.open_keyspace("rows", &options).map_err(wrong)
@@ -243,6 +247,24 @@ pub(crate) fn rows_wait_in_each_group(seed: u64, planted: Option<Fault>) -> Outc
             keyspace: &keyspace,
         };
         while one.give(rng)? {}
+        // Of one group the leaves go but for that of which a row waits: that frees more than it takes.
+        let (low, high) = {
+            let group = Simulated::share(&groups[1].group);
+            let second = group.leaves.get(1).ok_or("a group has one leaf")?;
+            (second.low.clone(), groups[2].low.clone())
+        };
+        let free = store.shared.space.free_bytes();
+        let range = KeyRange::of(&Bounds::of(&(low..high))).ok_or("no keys are between")?;
+        let mut writes = Writes::default();
+        writes.remove_range(keyspace.id, range);
+        store.shared.commit(writes, None).map_err(wrong)?;
+        match store.shared.checkpoint(Goal::Everything) {
+            Ok(()) | Err(Error::NoSpace { .. }) => {}
+            Err(other) => return Err(wrong(other)),
+        }
+        must(store.shared.space.free_bytes() > free, || {
+            format!("what a range removed is not free: {:?}", store.counters())
+        })?;
         remove_before(&store, &keyspace, &mut Rows::new(), vec![255; 99])?;
         let made = store.shared.checkpoint(Goal::Everything);
         made.map_err(|error| format!("all is removed, and no checkpoint can be made: {error}"))?;
@@ -374,7 +396,10 @@ pub(crate) fn many_keyspaces_go(seed: u64) -> Outcome {
 /// Fills a disk, and removes every row by a commit of its own, while others would put more.
 pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
-        let scene = Scene::any(rng, planted);
+        let scene = Scene {
+            leaf_bytes: LEAF_BYTES[rng.usize(0..2)],
+            ..Scene::any(rng, planted)
+        };
         let disk = Disk::new(WAY.block(), rng.u64(..));
         disk.set_space(SPACE);
         let (store, keyspace) = scene.open(&disk, rng)?;

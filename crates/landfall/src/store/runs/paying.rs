@@ -10,11 +10,12 @@ use fastrand::Rng;
 use super::entry::RunEntry;
 use super::public::{fill, fill_leaves_and_runs};
 use super::{Index, Run, bytes_of};
+use crate::environment::Machine;
 use crate::store::checkpoint::Goal;
 use crate::store::choose::Effort;
 use crate::store::groups::{Order, Scope};
 use crate::store::protection::Protection;
-use crate::store::tree::{Leaves, Slot};
+use crate::store::tree::{Leaves, Place, Slot};
 use crate::store::{Keyspace, KeyspaceOptions, Store, StoreBuffer, StoreOptions};
 use crate::{Compression, Error, Options, Policy};
 
@@ -179,16 +180,24 @@ fn runs_that_cannot_be_merged_are_not_merged_again_and_again_nor_are_others_for_
 fn after_a_checkpoint_that_panicked_none_is_made() {
     let directory = tempfile::tempdir().unwrap();
     let (store, rows) = with_runs(directory.path());
-    let group = rows.tree.groups.read().unwrap()[0].group.clone();
+    let places = rows.tree.groups.read().unwrap().clone();
+    let first_of = |place: &Place<Machine>| {
+        let run = place.group.read().unwrap().runs[0].clone();
+        let index = run.index(&*store.handle.shared).unwrap();
+        index.blocks[0].clone()
+    };
+    let by_offset = |place: &&Place<Machine>| first_of(place).page.pointer.offset;
+    let before = first_of(places.iter().min_by_key(by_offset).unwrap());
+    let place = places.iter().max_by_key(by_offset).unwrap();
+    let (key, group) = (place.low.clone(), place.group.clone());
     let run = group.read().unwrap().runs[0].clone();
     // As if memory had a block of it before its first one, and so many removals that it is to be merged.
     let index = run.index(&*store.handle.shared).unwrap();
     let first = index.blocks[0].clone();
-    let leaf = group.read().unwrap().leaves[0].clone();
-    assert!(leaf.page.pointer.offset < first.page.pointer.offset);
+    assert!(before.page.pointer.offset < first.page.pointer.offset);
     let before = Slot {
         low: Arc::from([u8::MAX; 9]),
-        ..leaf
+        ..before
     };
     let wrong = Run {
         entry: RunEntry {
@@ -205,7 +214,7 @@ fn after_a_checkpoint_that_panicked_none_is_made() {
         &mut group.write().unwrap().runs,
         Arc::new(vec![Arc::new(wrong)]),
     );
-    rows.insert(0_u64.to_be_bytes(), "new").unwrap();
+    rows.insert(&key, "new").unwrap();
     let made = catch_unwind(AssertUnwindSafe(|| store.checkpoint()));
     assert!(made.is_err());
     group.write().unwrap().runs = runs;
@@ -219,7 +228,7 @@ fn after_a_checkpoint_that_panicked_none_is_made() {
     drop(store);
     let (store, rows) = open(directory.path(), 0);
     store.checkpoint().unwrap();
-    assert_eq!(rows.get(0_u64.to_be_bytes()).unwrap().unwrap(), b"new");
+    assert_eq!(rows.get(&key).unwrap().unwrap(), b"new");
     assert_eq!(rows.iter().map(Result::unwrap).count() as u64, KEYS);
 }
 
