@@ -17,8 +17,11 @@ pub enum LmdbSync {
 
 /// Opens the environment in `directory`, which is made if there is none.
 ///
-/// `map_size` bounds how large it can become, in bytes; `readers` how many read at the same time. The
-/// directory must be the caller's alone for as long as the environment is open.
+/// `map_size` bounds how large it can become, in bytes; `readers` how many read at the same time.
+///
+/// **The directory must be the caller's alone for as long as the environment is open.** Nothing checks that: if anybody else changes the
+/// file, what is read of it is undefined behaviour. The function is not `unsafe` only because the crates that call it may have
+/// no such block; they open directories that they have made themselves.
 pub fn open_lmdb(
     directory: &Path,
     map_size: usize,
@@ -34,7 +37,7 @@ pub fn open_lmdb(
     };
     // SAFETY: these flags give up durability, and nothing that memory safety rests on.
     unsafe { options.flags(flags) };
-    // SAFETY: the map is of a file in a directory that the caller promises to be its own, so that only
-    // LMDB changes it, under its own lock; LMDB itself refuses to map it twice in one process.
+    // SAFETY: not by anything here. The documentation asks the caller for a directory of its own; then only LMDB changes
+    // the file that is mapped, under its own lock, and LMDB itself refuses to map it twice in one process.
     unsafe { options.open(directory) }
 }

@@ -19,7 +19,8 @@ use rustix::thread::set_current_timer_slack;
 /// - It sleeps to the microsecond.
 ///
 /// **No descriptor may be used on both sides of this call**, except those in `keep`, under the same
-/// number.
+/// number. Nothing checks that: a file that the thread had open before, and uses or drops behind, may be another one by then. The function
+/// is not `unsafe` only because the crate that calls it may have no such block; it calls it first thing on threads of its own.
 pub fn serve_block_device(keep: &[RawFd]) -> io::Result<()> {
     let mut keep: Vec<libc::c_uint> = keep
         .iter()
@@ -27,8 +28,8 @@ pub fn serve_block_device(keep: &[RawFd]) -> io::Result<()> {
         .collect();
     keep.extend([0, 1, 2]);
     keep.sort_unstable();
-    // SAFETY: closes nothing that this thread's caller may still use on this thread: its documentation
-    // forbids that, and other threads keep the table that they have.
+    // SAFETY: other threads keep the table that they have. What this thread's caller may not use any more is not ensured by
+    // anything here: the documentation asks for it.
     let unshared = unsafe { libc::unshare(libc::CLONE_FILES) };
     if unshared == -1 {
         return Err(io::Error::last_os_error());

@@ -27,9 +27,15 @@ pub enum Error {
         /// Bytes of a segment, or of the pages.
         bytes: u64,
     },
-    /// Another handle has the log open, in this process or another.
-    #[error("the log is open elsewhere: only one handle at a time can have it, so close that one")]
+    /// Another handle has the log open, in this process or another. A store is open as long as there is anything that was made with
+    /// it: a [`Keyspace`](crate::Keyspace), an iterator, a batch, a transaction or a snapshot.
+    #[error(
+        "the log is open elsewhere: only one handle at a time can have it, so close that one (of a store, drop its keyspaces, iterators, batches and snapshots as well)"
+    )]
     Locked,
+    /// The handle was opened before this process was forked, and is its parent's. Nothing was written.
+    #[error("the log was opened by another process: open it after forking")]
+    Forked,
     /// The directory has no log, and the operation does not make one.
     #[error("the directory holds no log: name one that does")]
     NoLog,
@@ -132,7 +138,7 @@ pub enum Error {
         most: u32,
     },
     /// The log, or the store, was closed.
-    #[error("the log is closed")]
+    #[error("the log was closed: open it again")]
     Closed,
     /// A key or a value of a store is too long, and nothing was written. Or a key has more versions that snapshots read than a leaf
     /// can have: it stays in memory and in the log until they are dropped.
@@ -159,7 +165,7 @@ pub enum Error {
         "a command panicked or could not be logged, so this part takes no more commands and no snapshot is taken: open the state again"
     )]
     Unlogged,
-    /// A command could not be encoded. It was not applied.
+    /// A command could not be encoded, or not be read back from what was encoded. It was not applied.
     #[error("the command cannot be written to the log: {0}")]
     Encode(String),
     /// A command of the log could not be decoded, or panicked, when the state was opened. Nothing was changed.
@@ -250,6 +256,15 @@ impl Error {
         Error::Io {
             doing: "go on".to_owned(),
             source: Arc::new(io::Error::other(format!("{what}: a mistake in the engine"))),
+        }
+    }
+
+    /// Why something else failed because of this: what the system said, if it was that.
+    pub(crate) fn into_source(self) -> Arc<io::Error> {
+        match self {
+            Error::Io { source, .. } => source,
+            Error::NoSpace { .. } => Arc::new(io::Error::new(io::ErrorKind::StorageFull, self)),
+            error => Arc::new(io::Error::other(error)),
         }
     }
 

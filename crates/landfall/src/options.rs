@@ -5,6 +5,8 @@ use crate::log::format::{Geometry, MOST_BLOCK};
 
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
+/// Bytes of the largest blocks that a disk has: what suits them suits every disk.
+const PAGE: u64 = 4096;
 /// Segments that are made ahead, at most: each is an open file.
 const MOST_SPARE: u32 = 16;
 
@@ -115,6 +117,11 @@ impl Options {
     /// before it. Then a group comes that is made durable, of which the same is true.
     pub(crate) fn window(&self, geometry: Geometry) -> u64 {
         self.max_unsynced_bytes + 2 * self.group_extent() + 4 * self.block_bytes(geometry)
+    }
+
+    /// Whether they are as is documented, so that a log can be kept with them on any disk.
+    pub(crate) fn check_for_any_disk(&self) -> Result<(), Error> {
+        self.check(PAGE)
     }
 
     /// Whether a log can be kept with these, with blocks of whole `granule`s.

@@ -272,6 +272,8 @@ fn another_thing_is_left_alone() {
     );
     for nonsense in [
         small().segment_bytes(1000),
+        // Some disks would take it.
+        small().segment_bytes((16 << 10) + 512),
         small().max_unwritten_bytes(1 << 30),
         small().buffer_bytes(0),
         small().spare_segments(0),

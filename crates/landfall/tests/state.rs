@@ -359,11 +359,81 @@ fn what_makes_no_sense_is_refused_in_a_sentence() {
         refused.to_string().contains("it cannot be written"),
         "{refused}"
     );
-    state.apply(true).unwrap();
+    let refused = state.apply(true).unwrap_err();
+    let text = "it cannot be read back: it cannot be read";
+    assert!(refused.to_string().ends_with(text), "{refused}");
+    state.close().unwrap();
+
+    let (_outside, place) = directory();
+    let state = open(&place);
+    state.apply(1).unwrap();
     state.close().unwrap();
     let refused = Journaled::<Fewer>::open(&place, options()).unwrap_err();
     let text = "command 1 cannot be applied again: it cannot be read";
     assert!(refused.to_string().starts_with(text), "{refused}");
+}
+
+/// What postcard writes and cannot read back.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+enum Tagged {
+    Set { to: u64 },
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct OfTaggedCommands;
+
+impl SerdeState for OfTaggedCommands {
+    type Command = Tagged;
+    type Output = ();
+
+    fn apply(&mut self, _: Tagged) {}
+}
+
+#[derive(Clone, Default, Serialize, Deserialize)]
+struct TaggedState(Option<Tagged>);
+
+impl SerdeState for TaggedState {
+    type Command = u64;
+    type Output = ();
+
+    fn apply(&mut self, to: u64) {
+        self.0 = Some(Tagged::Set { to });
+    }
+}
+
+#[test]
+fn a_command_that_cannot_be_read_back_is_not_applied() {
+    let (_outside, place) = directory();
+    let open = || Journaled::<Serde<OfTaggedCommands>>::open(&place, options()).unwrap();
+    let state = open();
+    for _ in 0..2 {
+        let refused = state.apply(Tagged::Set { to: 7 }).unwrap_err();
+        assert!(
+            matches!(&refused, Error::Encode(why) if why.starts_with("it cannot be read back")),
+            "{refused}"
+        );
+    }
+    state.close().unwrap();
+    assert_eq!(open().next_lsn(), Lsn(1));
+}
+
+#[test]
+fn a_state_that_cannot_be_read_back_keeps_its_log() {
+    let (_outside, place) = directory();
+    let options = options().keep_snapshots(1);
+    let open = || Journaled::<Serde<TaggedState>>::open(&place, options.clone()).unwrap();
+    let state = open();
+    state.apply(7).unwrap();
+    for _ in 0..2 {
+        let refused = state.snapshot().unwrap_err();
+        let text = "cannot write a snapshot: it cannot be read back";
+        assert!(refused.to_string().starts_with(text), "{refused}");
+        assert!(snapshots(&place).is_empty());
+    }
+    state.close().unwrap();
+    let kept = open().read(0, |state| state.0.0.clone());
+    assert_eq!(kept, Some(Tagged::Set { to: 7 }));
 }
 
 const CHILD: &str = "LANDFALL_STATE_CHILD";

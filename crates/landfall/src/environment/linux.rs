@@ -235,6 +235,10 @@ impl Storage for Linux {
         self.0.is_locked.store(false, Ordering::Release);
     }
 
+    fn process(&self) -> u64 {
+        std::process::id().into()
+    }
+
     fn create(&self, name: &str) -> io::Result<LinuxFile> {
         self.open_with(name, OFlags::CREATE | OFlags::EXCL)
     }

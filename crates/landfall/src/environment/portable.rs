@@ -2,7 +2,8 @@
 //! durable (`fdatasync` on Linux, `F_FULLFSYNC` on macOS, `FlushFileBuffers` on Windows).
 //!
 //! Files are the same as those that are written with direct I/O. What differs is what the system promises: this was
-//! proven on Linux only; elsewhere it is the same code.
+//! proven on Linux only; elsewhere it is the same code. And files are found by the path of the directory, which must not be moved
+//! while it is open.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -24,6 +25,7 @@ const LOCK_NAME: &str = "landfall-lock";
 pub(crate) struct Portable(Arc<Inner>);
 
 struct Inner {
+    /// From the root on, so that it is the same one wherever the program goes.
     directory: PathBuf,
     is_read_only: bool,
     /// What is locked, as long as it is.
@@ -32,8 +34,9 @@ struct Inner {
 
 impl Portable {
     pub fn new(directory: &Path, is_read_only: bool) -> Portable {
+        let absolute = std::path::absolute(directory);
         Portable(Arc::new(Inner {
-            directory: directory.to_owned(),
+            directory: absolute.unwrap_or_else(|_| directory.to_owned()),
             is_read_only,
             locked: Mutex::new(None),
         }))
@@ -171,6 +174,10 @@ impl Storage for Portable {
         }
     }
 
+    fn process(&self) -> u64 {
+        std::process::id().into()
+    }
+
     fn create(&self, name: &str) -> io::Result<PortableFile> {
         let mut options = OpenOptions::new();
         let options = options.read(true).write(true).create_new(true);
@@ -225,6 +232,13 @@ fn sync_directory(directory: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_directory_is_the_same_wherever_the_program_goes() {
+        let here = std::env::current_dir().unwrap();
+        let found = Portable::new(Path::new("log"), false);
+        assert_eq!(found.path("landfall-log"), here.join("log/landfall-log"));
+    }
 
     #[test]
     fn it_is_unlocked_although_a_child_has_a_copy_of_the_handle() {

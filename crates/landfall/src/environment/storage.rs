@@ -125,6 +125,8 @@ pub(crate) trait Storage: Clone + Send + Sync + 'static {
     fn lock(&self) -> io::Result<bool>;
     /// Gives the directory back.
     fn unlock(&self);
+    /// The number of this process. One that was forked since has what locked the directory as well, and another number.
+    fn process(&self) -> u64;
     /// Makes a file that is not there.
     fn create(&self, name: &str) -> io::Result<Self::File>;
     /// Opens a file that is there.

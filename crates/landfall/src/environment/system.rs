@@ -1,5 +1,6 @@
 //! Threads, locks, time and chance of this machine.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard,
@@ -12,6 +13,8 @@ use super::{Environment, Storage};
 
 /// How often whoever finds a lock held lets others run before it sleeps.
 const YIELDS: usize = 4;
+/// Bytes of a thread's stack, since code of the users runs on it: as much as a program's first thread has on Linux.
+const STACK: usize = 8 << 20;
 
 /// This machine, with a directory.
 #[derive(Clone)]
@@ -116,7 +119,13 @@ impl<S: Storage> Environment for System<S> {
         name: &str,
         work: impl FnOnce() + Send + 'static,
     ) -> io::Result<JoinHandle<()>> {
-        thread::Builder::new().name(name.to_owned()).spawn(work)
+        let thread = thread::Builder::new().name(name.to_owned());
+        // Who sets the variable knows better.
+        let thread = match std::env::var_os("RUST_MIN_STACK") {
+            Some(_) => thread,
+            None => thread.stack_size(STACK),
+        };
+        thread.spawn(work)
     }
 
     fn join(thread: JoinHandle<()>) {
@@ -137,7 +146,8 @@ impl<S: Storage> Environment for System<S> {
     }
 
     fn random(&self) -> u64 {
-        fastrand::u64(..)
+        // Not a generator that the program may have seeded, nor one that is the same in a process that was forked.
+        RandomState::new().hash_one(std::process::id())
     }
 
     #[cfg(feature = "mistakes")]
@@ -224,5 +234,21 @@ mod locked {
                 self.raised.notify_one();
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fuzzing::memory::Memory;
+
+    #[test]
+    fn a_number_is_another_one_whatever_the_program_has_seeded() {
+        let system = System::new(Memory::default());
+        let number = || {
+            fastrand::seed(7);
+            system.random()
+        };
+        assert_ne!(number(), number());
     }
 }

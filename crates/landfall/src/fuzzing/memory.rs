@@ -44,6 +44,8 @@ type During = Box<dyn FnOnce() + Send>;
 /// What the files are on, and what was asked of it.
 pub(crate) struct Device {
     pub id: AtomicU64,
+    /// The process that asks.
+    pub process: AtomicU64,
     pub granule: AtomicU32,
     pub read: AtomicU64,
     pub written: AtomicU64,
@@ -88,6 +90,7 @@ impl Default for Device {
     fn default() -> Device {
         Device {
             id: AtomicU64::new(1),
+            process: AtomicU64::new(1),
             granule: AtomicU32::new(GRANULE),
             read: AtomicU64::new(0),
             written: AtomicU64::new(0),
@@ -280,6 +283,10 @@ impl Storage for Memory {
     }
 
     fn unlock(&self) {}
+
+    fn process(&self) -> u64 {
+        self.device.process.load(Relaxed)
+    }
 
     fn create(&self, name: &str) -> io::Result<MemoryFile> {
         refusal(&self.device.no_create)?;

@@ -94,8 +94,6 @@ mod tests {
     }
 
     fn log(work: impl Fn(&Memory)) -> Vec<u8> {
-        // Its number.
-        fastrand::seed(7);
         let memory = Memory::default();
         work(&memory);
         directory::bytes(&memory.files())

@@ -296,8 +296,6 @@ mod tests {
 
     /// A store's directory after some work, with what a process leaves there that is killed then, or closes it.
     fn store(is_closed: bool, work: impl FnOnce(&Store)) -> BTreeMap<String, Vec<u8>> {
-        // Its number.
-        fastrand::seed(7);
         let memory = Memory::default();
         let store = open(&memory).unwrap();
         settle(&memory);

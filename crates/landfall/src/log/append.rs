@@ -69,6 +69,7 @@ impl<E: Environment> Shared<E> {
 
     /// Appends a record and waits until it is durable.
     pub fn append_durable(self: &Arc<Self>, record: &[u8]) -> Result<u64, Error> {
+        self.require_ours()?;
         let (state, lsn) = self.put(&[record], None, Room::Usual)?;
         self.commit_with(state, lsn + 1)?;
         Ok(lsn)
@@ -111,6 +112,10 @@ impl<E: Environment> Shared<E> {
             let next = state.next_lsn;
             return Ok((state, next));
         }
+        // It would wait for a thread that there may not be.
+        if callback.is_some() && state.filling.callbacks.is_empty() {
+            self.require_ours()?;
+        }
         let appended = if whole <= self.block_bytes {
             self.append_whole(state, records, whole)
         } else {
@@ -127,9 +132,12 @@ impl<E: Environment> Shared<E> {
         if let Some(callback) = callback {
             state.filling.callbacks.push((last, callback));
         }
-        if is_waited_for || state.filling.bytes() >= self.options.max_unwritten_bytes {
-            let has_writer = self.ask_writer(&mut state);
-            if is_waited_for && !has_writer && state.writer.is_some() {
+        let has_work = is_waited_for || state.filling.bytes() >= self.options.max_unwritten_bytes;
+        if has_work && let Err(error) = self.ask_writer(&mut state) {
+            drop(state);
+            tracing::warn!(%error, "the log's writer cannot be started");
+            state = E::lock(&self.state);
+            if is_waited_for && state.writer.is_some() {
                 // There is nobody else to do it.
                 self.drive(state);
                 state = E::lock(&self.state);
@@ -180,7 +188,7 @@ impl<E: Environment> Shared<E> {
     /// Adds to the open block. A part of a batch that is there without the rest must not be followed by anything.
     fn push(&self, state: &mut State<E>, frame: Frame, bytes: &[u8]) -> Result<(), Error> {
         state.filling.push(frame, bytes).inspect_err(|error| {
-            state.fail("appending", std::io::Error::other(error.to_string()));
+            state.fail("appending", error.clone().into_source());
         })
     }
 
@@ -269,6 +277,7 @@ impl<E: Environment> Shared<E> {
     /// Whether the disk has room for a batch that takes several blocks, besides what was promised to others, as far as it says how much
     /// it has. A batch that does not find it in its middle poisons the log.
     fn require_room(&self, state: &State<E>, records: &[&[u8]], room: Room) -> Result<(), Error> {
+        self.require_ours()?;
         let granule = self.geometry.granule;
         let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
         let bytes = self.in_several_blocks(bytes);
@@ -309,12 +318,7 @@ impl<E: Environment> Shared<E> {
         let mut state = E::lock(&self.state);
         state.is_batch_open = false;
         if state.next_lsn > first && !state.is_poisoned() {
-            let kind = match &error {
-                Error::NoSpace { .. } => std::io::ErrorKind::StorageFull,
-                Error::Io { source, .. } => source.kind(),
-                _ => std::io::ErrorKind::Other,
-            };
-            let source = std::io::Error::new(kind, error.to_string());
+            let source = error.clone().into_source();
             self.poison(state, "appending a large batch", source);
             state = E::lock(&self.state);
         }
@@ -359,7 +363,7 @@ impl<E: Environment> Shared<E> {
                 .filling
                 .begin(self.geometry, position, lsn, batch_back, file);
             begun.inspect_err(|error| {
-                state.fail("appending", std::io::Error::other(error.to_string()));
+                state.fail("appending", error.clone().into_source());
             })?;
             return Ok((state, true));
         }
@@ -374,6 +378,7 @@ impl<E: Environment> Shared<E> {
 
     /// Why no segment can be made, if that was tried since this was asked first: there may be space by now.
     fn retry_segment(&self, state: &mut State<E>, tries: &mut Tries) -> Result<(), Error> {
+        self.require_ours()?;
         let Some(error) = state.segments.take_failure() else {
             return Ok(());
         };
@@ -472,6 +477,7 @@ impl<E: Environment> Shared<E> {
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
+        self.require_ours()?;
         if state.writer.is_none() {
             return Ok(self.space.wait(state));
         }

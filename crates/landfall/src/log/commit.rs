@@ -1,5 +1,6 @@
 //! Committing: who writes, who waits, and for whom.
 
+use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,7 @@ impl<E: Environment> Shared<E> {
         if self.durable_lsn() >= end {
             return Ok(());
         }
+        self.require_ours()?;
         self.commit_with(E::lock(&self.state), end)
     }
 
@@ -92,6 +94,11 @@ impl<E: Environment> Shared<E> {
 
     /// Writes one group; the lock, if there is another one to be written that nobody waits for.
     fn write_group<'a>(self: &'a Arc<Self>, mut state: StateOf<'a, E>) -> Option<StateOf<'a, E>> {
+        if !self.is_ours() {
+            let error = io::Error::other(Error::Forked);
+            self.poison(state, "looking whose it is", error);
+            return None;
+        }
         let mut writer = state.writer.take()?;
         let Some(other) = writer.spare.take() else {
             state.writer = Some(writer);
@@ -150,7 +157,7 @@ impl<E: Environment> Shared<E> {
                 } else {
                     Some(Failed {
                         doing: "acknowledging",
-                        error: std::io::Error::other("what is acknowledged was not synced"),
+                        error: io::Error::other("what is acknowledged was not synced"),
                     })
                 }
             }
@@ -197,7 +204,7 @@ impl<E: Environment> Shared<E> {
         {
             return Err(Failed {
                 doing: "acknowledging",
-                error: std::io::Error::other("what is durable goes back, or ahead"),
+                error: io::Error::other("what is durable goes back, or ahead"),
             });
         }
         state.durable = durable;
@@ -237,29 +244,20 @@ impl<E: Environment> Shared<E> {
         !state.filling.callbacks.is_empty() || bytes >= self.options.max_unwritten_bytes
     }
 
-    /// Has the log's own thread write, which is started if it does not run yet; `false`: it cannot be started, and
-    /// whoever appends writes.
-    pub(super) fn ask_writer(self: &Arc<Self>, state: &mut State<E>) -> bool {
+    /// Has the log's own thread write, which is started if it does not run yet; if it cannot be started, whoever appends writes.
+    pub(super) fn ask_writer(self: &Arc<Self>, state: &mut State<E>) -> io::Result<()> {
         if !state.has_writer {
             let shared = self.clone();
-            let started = self
+            let thread = self
                 .environment
-                .spawn("landfall-writer", move || shared.write_for_others());
-            match started {
-                Ok(thread) => {
-                    state.has_writer = true;
-                    state.threads.push(thread);
-                }
-                Err(error) => {
-                    tracing::warn!(%error, "the log's writer cannot be started");
-                    return false;
-                }
-            }
+                .spawn("landfall-writer", move || shared.write_for_others())?;
+            state.has_writer = true;
+            state.threads.push(thread);
         }
         if state.writer.is_some() {
             self.writing.wake_one();
         }
-        true
+        Ok(())
     }
 
     fn write_for_others(self: Arc<Self>) {

@@ -117,88 +117,78 @@ impl<E: Environment> Directory<E> {
         })
     }
 
-    /// Makes a log where there is none, or where making one was cut off; its first record is this one.
+    /// Makes a log where there is none, whose first record is this one; or goes on where making one was cut off, or failed: as is
+    /// asked for now.
     pub fn make(&mut self, options: &Options, first_lsn: u64, kind: Kind) -> Result<(), Error> {
-        if let Some(found) = self
-            .record()
-            .map(|record| record.kind)
-            .filter(|&found| found != kind)
-        {
-            return Err(Error::OtherKind {
-                found: found.name(),
-                wanted: kind.name(),
-            });
-        }
-        if self.record().is_some_and(|record| record.epoch > 0) {
+        let found = self.record().copied();
+        if let Some(record) = found.filter(|record| record.epoch > 0) {
+            if record.kind != kind {
+                return Err(Error::OtherKind {
+                    found: record.kind.name(),
+                    wanted: kind.name(),
+                });
+            }
             return Ok(());
         }
         let storage = self.environment.storage().clone();
-        let was_there = self.control.is_some();
-        if self.control.is_none() {
-            let granule = storage.granule().map_err(finding_method())?;
-            options.check(granule.into())?;
-            let prepare = || {
-                // Whoever made the directory may not have done so.
-                storage.sync_parent()?;
-                if self.names.iter().any(|name| name == CONTROL_DRAFT) {
-                    storage.remove(CONTROL_DRAFT)?;
-                }
-                Ok(())
-            };
-            prepare().map_err(making(options))?;
-            let geometry = Geometry {
-                granule: granule.into(),
-                segment: options.segment_bytes,
-            };
-            let record = Control {
-                generation: 1,
-                log: self.environment.random(),
-                epoch: 0,
-                granule,
-                segment: geometry.segment,
-                first_segment: 1,
-                first_lsn,
-                method: Method::Buffered.code(),
-                device: 0,
-                shutdown: Shutdown::Running,
-                end: geometry.first_block(1),
-                end_lsn: first_lsn,
-                end_chain: 0,
-                window: 0,
-                kind,
-            };
-            ControlFile::create(&self.environment, record)?;
-            self.control = Some(ControlFile::open(&self.environment)?);
-            self.names = files::names(&self.environment)?;
+        let granule = storage.granule().map_err(finding_method())?;
+        options.check(granule.into())?;
+        let geometry = Geometry {
+            granule: granule.into(),
+            segment: options.segment_bytes,
+        };
+        // What an attempt that was cut off, or found no space, has left holds nothing: there was no epoch yet in which it could. So it
+        // is made as is asked for now.
+        let mut left: Vec<u64> = Vec::new();
+        if found.is_some() {
+            let files = self.examine(&mut |_| Ok(()))?.files;
+            let segments = files.segments.values().chain(&files.free);
+            left.extend(segments.map(|file| file.number));
+            left.extend(files.unfinished);
         }
-        // What an attempt that was cut off has left holds nothing: there was no epoch yet in which it could.
-        let left = self.examine(&mut |_| Ok(()))?;
-        let numbers = left.files.segments.values().map(|file| file.number);
-        let numbers: Vec<u64> = numbers.chain(left.files.unfinished).collect();
-        let geometry = left.geometry;
-        let make = || {
-            for number in &numbers {
-                storage.remove(&segment_name(*number))?;
+        let prepare = || {
+            // Whoever made the directory may not have done so.
+            storage.sync_parent()?;
+            for number in left {
+                storage.remove(&segment_name(number))?;
+            }
+            if self.names.iter().any(|name| name == CONTROL_DRAFT) {
+                storage.remove(CONTROL_DRAFT)?;
             }
             storage.sync()
         };
-        make().map_err(making(options))?;
-        if was_there && let Some(record) = self.record().copied() {
-            // The sync that was to make its name durable may have failed, and another one would say that all is well: it
-            // gets it again.
-            if self.names.iter().any(|name| name == CONTROL_DRAFT) {
-                storage.remove(CONTROL_DRAFT).map_err(making(options))?;
-            }
-            ControlFile::create(&self.environment, record)?;
-            self.control = Some(ControlFile::open(&self.environment)?);
-        }
+        prepare().map_err(making(options))?;
+        let (log, first_lsn) = match found {
+            Some(record) => (record.log, record.first_lsn),
+            None => (self.environment.random(), first_lsn),
+        };
+        let record = Control {
+            generation: 1,
+            log,
+            epoch: 0,
+            granule,
+            segment: geometry.segment,
+            first_segment: 1,
+            first_lsn,
+            method: Method::Buffered.code(),
+            device: 0,
+            shutdown: Shutdown::Running,
+            end: geometry.first_block(1),
+            end_lsn: first_lsn,
+            end_chain: 0,
+            window: 0,
+            kind,
+        };
+        // Also where there is one: the sync that was to make its name durable may have failed, and another one would say that all is
+        // well.
+        ControlFile::create(&self.environment, record)?;
+        self.control = Some(ControlFile::open(&self.environment)?);
         let make = || {
             for sequence in 1..=FIRST_SEGMENTS {
                 let file = preallocator::make(&self.environment, geometry, sequence)?;
                 if sequence == 1 {
                     zeros::write(&file, geometry, geometry.granule, || true, |_| {})?;
                 }
-                let log = self.record().map_or(0, |record| record.log);
                 let header = SegmentHeader {
                     log,
                     sequence,

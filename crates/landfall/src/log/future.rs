@@ -40,6 +40,11 @@ impl Commit {
         (Commit(slot), done)
     }
 
+    /// One that is ready.
+    pub(crate) fn ready(lsn: Lsn) -> Commit {
+        Commit(Arc::new(Mutex::new(Slot::Done(Ok(lsn)))))
+    }
+
     /// Waits until the record is durable, for programs that have no runtime.
     pub fn wait(mut self) -> Result<Lsn, Error> {
         let waker = Waker::from(Arc::new(Parked(thread::current())));

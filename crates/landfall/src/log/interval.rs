@@ -7,6 +7,9 @@ use super::Handle;
 use super::event_count::EventCount;
 use crate::environment::Environment;
 
+/// The shortest interval: who waits for less does little else.
+const LEAST: Duration = Duration::from_micros(if cfg!(test) { 100 } else { 1000 });
+
 /// Makes the log durable at intervals, until `is_closing`, of which `closing` tells, or until that failed: whoever appends next
 /// is told so by the log.
 pub(crate) fn commit_at_intervals<E: Environment>(
@@ -16,7 +19,7 @@ pub(crate) fn commit_at_intervals<E: Environment>(
     is_closing: &AtomicBool,
     closing: &EventCount<E>,
 ) {
-    let from_now = || environment.now().saturating_add(interval);
+    let from_now = || environment.now().saturating_add(interval.max(LEAST));
     let mut until = from_now();
     while !is_closing.load(Ordering::SeqCst) {
         let ticket = closing.ticket();

@@ -76,10 +76,10 @@ use crate::{Error, Options};
 pub struct Lsn(pub u64);
 
 impl Lsn {
-    /// The number of the record behind it.
+    /// The number of the record behind it. No log comes to the largest, which has none behind it.
     #[must_use]
     pub fn next(self) -> Lsn {
-        Lsn(self.0 + 1)
+        Lsn(self.0.saturating_add(1))
     }
 }
 
@@ -142,7 +142,10 @@ impl Log {
     /// - [`Error::NotALog`]: the directory holds other files.
     /// - [`Error::Version`]: the log has another format version.
     /// - [`Error::Locked`]: another handle has the log open.
+    ///
+    /// Open it after forking: what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Log, Error> {
+        options.check_for_any_disk()?;
         let handle = Handle::open(&machine(directory.as_ref()), options)?;
         Ok(Log { handle })
     }

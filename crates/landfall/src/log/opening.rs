@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
-use super::directory::Directory;
+use super::directory::{self, Directory};
 use super::examine::End;
 use super::format::{
-    BlockHeader, CONTROL, CONTROL_FILE, FRAME, Frame, Geometry, HEADER, MOST, Shutdown,
+    BlockHeader, CONTROL, CONTROL_FILE, FRAME, Frame, Geometry, HEADER, Kind, MOST, Shutdown,
     payload_crc, segment_name,
 };
 use super::inspect::Inspection;
@@ -194,10 +194,23 @@ fn opening_reads_no_more_behind_the_end_than_can_have_been_in_flight() {
 #[test]
 fn a_disk_that_is_full_when_a_log_is_made_is_said_to_be_full() {
     // There is no memory for a file of this size.
-    let options = options().segment_bytes(2 << 20);
-    let refused = Handle::open(&with(Files::new()), options).map(drop);
+    let world = with(Files::new());
+    let refuse = |bytes: u64| {
+        let refused = Handle::open(&world, options().segment_bytes(bytes)).map(drop);
+        assert!(
+            matches!(refused, Err(Error::NoSpace { bytes: named }) if named == bytes),
+            "{refused:?}"
+        );
+    };
+    refuse(2 << 20);
+    refuse(3 << 20);
+    // Who asks for less is not held to what there was no space for, nor to what it was to be.
+    let shared = directory::open(&world, options(), 1, Kind::State).unwrap();
+    assert_eq!(shared.geometry, GEOMETRY);
+    shared.close().unwrap();
+    let refused = directory::open(&world, options(), 1, Kind::Log).map(drop);
     assert!(
-        matches!(refused, Err(Error::NoSpace { bytes }) if bytes == 2 << 20),
+        matches!(refused, Err(Error::OtherKind { .. })),
         "{refused:?}"
     );
 }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::Handle;
-use super::format::{BlockHeader, CONTROL, CONTROL_NAME, FRAME, Geometry, HEADER, MOST};
+use super::format::{BlockHeader, CONTROL, CONTROL_NAME, FRAME, Geometry, HEADER, Kind, MOST};
 use super::opening::{Change, crafted};
-use super::salvage::{Salvage, copy as salvage};
-use crate::environment::{Environment, System};
+use super::salvage::{Copy, Salvage, copy as salvage, with_source};
+use crate::environment::{Environment, Storage, System};
 use crate::fuzzing::memory::Memory;
 use crate::{Error, Lsn, Options};
 
@@ -343,4 +343,18 @@ fn what_is_no_log_is_not_salvaged() {
     let to = with(Files::from([("letter".to_owned(), Vec::new())]));
     let refused = salvage(&with(closed(3)), &to);
     assert!(matches!(refused, Err(Error::NotEmpty { name }) if name == "letter"));
+}
+
+#[test]
+fn half_a_copy_is_taken_away_and_nothing_that_others_put_there() {
+    let (from, to) = (with(closed(3)), with(Files::new()));
+    let copied = with_source(&from, |source| {
+        let mut copy = Copy::new(source, &to, Kind::Log, None);
+        copy.append(1, b"half")?;
+        to.storage().create("letter").unwrap();
+        copy.remove(|_| false);
+        Ok(())
+    });
+    copied.unwrap();
+    assert!(to.storage().files().keys().eq(["letter"]));
 }

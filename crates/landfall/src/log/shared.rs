@@ -7,12 +7,15 @@
 //! hands nothing over to anybody. Two threads of the log's own are started when they are needed: `segments`
 //! makes segments ahead of need (`preallocator`), `writer` writes for those who do not wait.
 //!
-//! The lock is never held while a file is touched, a callback is called, or somebody waits for another
+//! The lock is never held while a file is touched, a callback is called, an event is sent, or somebody waits for another
 //! lock; the lock of the control file is taken before it, never after.
 //!
 //! After a failed write or flush nobody knows what is on the disk. The log is poisoned: nothing more is
 //! appended or acknowledged by this handle.
+//!
+//! A process that was forked has a copy of all this, without the threads. It writes nothing: see `require_ours`.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -88,7 +91,9 @@ pub(crate) struct State<E: Environment> {
     pub is_streaming: bool,
     pub segments: Segments<E>,
     pub first_lsn: u64,
-    pub(super) poison: Option<(&'static str, Arc<std::io::Error>)>,
+    pub(super) poison: Option<(&'static str, Arc<io::Error>)>,
+    /// An event told of it.
+    is_poison_told: bool,
     pub is_closing: bool,
     /// What was appended when it was closed is durable, or never will be.
     pub is_closed: bool,
@@ -105,10 +110,9 @@ impl<E: Environment> State<E> {
     }
 
     /// From here on nothing is appended or acknowledged.
-    pub(super) fn fail(&mut self, doing: &'static str, error: std::io::Error) {
+    pub(super) fn fail(&mut self, doing: &'static str, error: impl Into<Arc<io::Error>>) {
         if self.poison.is_none() {
-            tracing::error!(doing, %error, "the log is poisoned");
-            self.poison = Some((doing, Arc::new(error)));
+            self.poison = Some((doing, error.into()));
         }
     }
 
@@ -129,6 +133,8 @@ pub(crate) struct Shared<E: Environment> {
     pub options: Options,
     pub log: u64,
     pub epoch: u64,
+    /// The process that opened it.
+    process: u64,
     pub(super) block_bytes: u64,
     /// Bytes of segments that are there which are kept for [`Room::Kept`].
     pub(super) kept_bytes: u64,
@@ -214,6 +220,7 @@ impl<E: Environment> Shared<E> {
             segments,
             first_lsn,
             poison: None,
+            is_poison_told: false,
             is_closing: false,
             is_closed: false,
             followers: 0,
@@ -224,6 +231,7 @@ impl<E: Environment> Shared<E> {
         Shared {
             block_bytes: options.block_bytes(geometry),
             kept_bytes,
+            process: environment.storage().process(),
             environment,
             geometry,
             options,
@@ -248,6 +256,25 @@ impl<E: Environment> Shared<E> {
         self.durable_lsn.load(Ordering::Acquire)
     }
 
+    /// Whether this process opened the log.
+    pub fn is_ours(&self) -> bool {
+        self.environment.storage().process() == self.process
+    }
+
+    /// Refuses a process that was forked since: it would write where its parent does, and wait for threads that it does not have.
+    pub fn require_ours(&self) -> Result<(), Error> {
+        if self.is_ours() {
+            Ok(())
+        } else {
+            Err(Error::Forked)
+        }
+    }
+
+    /// Refuses what was closed, or can be written no more.
+    pub fn require_open(&self) -> Result<(), Error> {
+        self.refusal(&E::lock(&self.state)).map_or(Ok(()), Err)
+    }
+
     pub(super) fn refusal(&self, state: &State<E>) -> Option<Error> {
         if let Some((doing, source)) = &state.poison {
             return Some(Error::Poisoned {
@@ -259,11 +286,20 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Ends the log: whatever anybody waits for will not come.
-    pub fn poison(&self, mut state: StateOf<'_, E>, doing: &'static str, error: std::io::Error) {
+    pub fn poison(
+        &self,
+        mut state: StateOf<'_, E>,
+        doing: &'static str,
+        error: impl Into<Arc<io::Error>>,
+    ) {
         state.fail(doing, error);
         let callbacks: Vec<(Lsn, Callback)> = std::mem::take(&mut state.filling.callbacks);
         let error = self.refusal(&state).unwrap_or(Error::Closed);
+        let was_told = std::mem::replace(&mut state.is_poison_told, true);
         drop(state);
+        if !was_told {
+            tracing::error!(%error, "the log is poisoned");
+        }
         for done in &self.done {
             done.notify_all();
         }
@@ -277,11 +313,7 @@ impl<E: Environment> Shared<E> {
     pub(super) fn announce_poison(&self) {
         let state = E::lock(&self.state);
         if state.is_poisoned() {
-            self.poison(
-                state,
-                "appending",
-                std::io::Error::other("it failed before"),
-            );
+            self.poison(state, "appending", io::Error::other("it failed before"));
         }
     }
 
@@ -292,6 +324,7 @@ impl<E: Environment> Shared<E> {
 
     /// Gives up the records before `lsn`, durably, and the segments that have no others.
     pub fn truncate_before(&self, lsn: u64) -> Result<(), Error> {
+        self.require_ours()?;
         let mut control = E::lock(&self.control);
         let state = E::lock(&self.state);
         if let Some(error) = self.refusal(&state) {
@@ -329,7 +362,8 @@ impl<E: Environment> Shared<E> {
             self.environment.yield_now();
         }
         if let Err(error) = self.write_control(&mut control, record) {
-            let source = std::io::Error::other(error.to_string());
+            drop(control);
+            let source = error.clone().into_source();
             self.poison(E::lock(&self.state), "truncating", source);
             return Err(error);
         }
@@ -358,13 +392,11 @@ impl<E: Environment> Shared<E> {
         drop(state);
         let record = durable.noted_in(control.record);
         let written = self.write_control(&mut control, record);
+        drop(control);
         let mut state = E::lock(&self.state);
         match written {
             Ok(()) => state.promised = state.promised.max(durable.position),
-            Err(error) => {
-                let source = std::io::Error::other(error.to_string());
-                self.poison(state, "noting what is durable", source);
-            }
+            Err(error) => self.poison(state, "noting what is durable", error.into_source()),
         }
     }
 
@@ -382,8 +414,12 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Commits what was appended, ends the log's threads, and waits for them. If all went well, the control record
-    /// says where the log ends, so that the next opening knows what must be there.
+    /// says where the log ends, so that the next opening knows what must be there. In a process that was forked it does nothing:
+    /// the log goes on being its parent's.
     pub fn close(self: &Arc<Self>) -> Result<(), Error> {
+        if !self.is_ours() {
+            return Ok(());
+        }
         let (threads, end) = {
             let mut state = E::lock(&self.state);
             // From here on nothing is appended.
@@ -428,5 +464,46 @@ impl<E: Environment> Shared<E> {
         let bytes = control.write(record)?;
         E::lock(&self.state).tally.control_bytes += bytes;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Handle;
+    use crate::log::salvaging::{Files, settle, with};
+
+    #[test]
+    fn a_process_that_was_forked_writes_nothing() {
+        let world = with(Files::new());
+        let options = Options::default()
+            .segment_bytes(64 << 10)
+            .buffer_bytes(4096)
+            .max_unwritten_bytes(4096);
+        let log = Handle::open(&world, options).unwrap();
+        log.append_durable(b"of its parent").unwrap();
+        settle(&log);
+        let before = world.storage().files();
+        let process = &world.storage().device().process;
+        process.store(2, Ordering::Relaxed);
+        // What its memory takes.
+        let full = (0..10).find_map(|_| log.append(&[7; 1000]).err());
+        let refused = [
+            full.map_or(Ok(()), Err),
+            log.commit().map(drop),
+            log.append_durable(b"of its child").map(drop),
+            log.append_async(b"of its child").map(drop),
+            log.append_batch(&[&[7; 9000]]).map(drop),
+            log.truncate_before(Lsn(2)),
+        ];
+        for refused in refused {
+            assert!(matches!(refused, Err(Error::Forked)), "{refused:?}");
+        }
+        log.close().unwrap();
+        assert!(world.storage().files() == before);
+        // It is still open where it was opened.
+        process.store(1, Ordering::Relaxed);
+        log.append_durable(b"of its parent").unwrap();
+        log.close().unwrap();
     }
 }

@@ -407,7 +407,23 @@ fn keys_are_of_the_same_part_everywhere() {
     assert_eq!(crate::part_of(b"123456789"), 0xe306_9283);
     assert_eq!(crate::part_of(b""), 0);
     assert_eq!(Lsn(4).next(), Lsn(5));
+    assert_eq!(Lsn(u64::MAX).next(), Lsn(u64::MAX));
     assert_eq!((Lsn::from(7), u64::from(Lsn(7))), (Lsn(7), 7));
+}
+
+#[test]
+fn closing_it_in_a_process_that_was_forked_leaves_it_open() {
+    let world = with(Files::new());
+    let state = open(&world).unwrap();
+    state.shared.apply(1).unwrap();
+    let process = &world.storage().device().process;
+    process.store(2, Relaxed);
+    let refused = state.shared.apply(2);
+    assert!(matches!(refused, Err(Error::Forked)), "{refused:?}");
+    state.shared.close().unwrap();
+    process.store(1, Relaxed);
+    assert_eq!(state.shared.apply(3).unwrap(), 4);
+    state.shared.close().unwrap();
 }
 
 #[test]

@@ -61,6 +61,9 @@ pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// [`apply`](State::apply) must be deterministic: it depends on the state and the command alone. A restart applies the same
 /// commands again, those of a part in the same order, and must get the same result.
+///
+/// A restart calls `decode` and `apply`, and snapshots that are taken automatically call `capture`, `write` and `read`, on threads
+/// of the library, with stacks of 8 MiB, or of what the variable `RUST_MIN_STACK` says.
 pub trait State: Default + Send + Sync + Sized + 'static {
     /// A change of the state.
     type Command;
@@ -87,7 +90,8 @@ pub trait State: Default + Send + Sync + Sized + 'static {
     /// Appends the bytes of a command to `out`. If it fails, the command is not applied.
     fn encode(command: &Self::Command, out: &mut Vec<u8>) -> Result<(), BoxedError>;
 
-    /// Reads a command from the bytes that [`encode`](State::encode) wrote.
+    /// Reads a command from the bytes that [`encode`](State::encode) wrote. The first command of each handle, and one in 64
+    /// behind it, is decoded before it is applied: if that fails, it is not applied.
     fn decode(bytes: &[u8]) -> Result<Self::Command, BoxedError>;
 
     /// Captures this part for a snapshot. Nobody can change the part meanwhile, so a command waits for a snapshot at most
@@ -226,8 +230,10 @@ impl<S: State> Journaled<S> {
     /// Opens the state in `directory`, or begins one there. It makes the directory if its parent exists.
     ///
     /// Opening reads the newest snapshot that is not damaged and the whole log, and compares both with their checksums. If it
-    /// reports damage, it has changed nothing. Returns [`Error::Locked`] if another handle has the state open.
+    /// reports damage, it has changed nothing. Returns [`Error::Locked`] if another handle has the state open. Open it after
+    /// forking: what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: StateOptions) -> Result<Self, Error> {
+        options.log.check_for_any_disk()?;
         let handle = Handle::open(&machine(directory.as_ref()), options)?;
         Ok(Journaled { handle })
     }
@@ -242,6 +248,7 @@ impl<S: State> Journaled<S> {
     /// Other threads see its effect as soon as it is applied, which may be before it is durable.
     ///
     /// Returns [`Error::NoSpace`] if the disk is full: the command was not applied, and can be tried again. Returns
+    /// [`Error::Encode`] if it cannot be written, or was found not to be readable again: it was not applied. Returns
     /// [`Error::Unlogged`] if an earlier command was applied to the part and is not in the log.
     pub fn apply(&self, command: S::Command) -> Result<S::Output, Error> {
         self.handle.shared.apply(command)
@@ -260,14 +267,14 @@ impl<S: State> Journaled<S> {
     }
 
     /// Calls `look` with the part of this number, modulo [`PARTS`](State::PARTS). Others can read it meanwhile, and nobody
-    /// can change it. `look` must not apply a command or read another part: it could deadlock.
+    /// can change it. `look` must not use this state at all, not even to read the same part: it could deadlock.
     ///
     /// If nothing more can be applied to the part ([`Error::Unlogged`]), `look` sees what the failed command left.
     pub fn read<R>(&self, part: u64, look: impl FnOnce(&S) -> R) -> R {
         self.handle.read(part, look)
     }
 
-    /// Calls `look` with all parts, one after the other. Commands may be applied in between.
+    /// Calls `look` with all parts, one after the other. Commands may be applied in between. `look` must not use this state.
     pub fn read_all(&self, mut look: impl FnMut(&S)) {
         for part in 0..S::PARTS {
             self.read(part.into(), &mut look);
@@ -277,7 +284,8 @@ impl<S: State> Journaled<S> {
     /// Takes a snapshot now and waits for it. Snapshots are also taken automatically, by
     /// [`max_recovery_time`](StateOptions::max_recovery_time).
     ///
-    /// If it fails, the snapshot before and the log since are still there.
+    /// If it fails, the snapshot before and the log since are still there. The first one of a handle is read back before it
+    /// takes the place of anything: that needs the memory of another part, and fails if the state cannot read it.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         self.handle.shared.snapshot()
     }

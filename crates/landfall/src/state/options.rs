@@ -16,7 +16,7 @@ pub enum Policy {
     /// power cut, or the death of the process, takes what was committed within the time of two flushes.
     Group,
     /// A commit becomes durable at most this long after it was made, plus one flush. Nobody waits for it. A power cut, or the
-    /// death of the process, takes what was committed within that time.
+    /// death of the process, takes what was committed within that time. Less than 1 ms counts as 1 ms.
     Interval(Duration),
 }
 

@@ -267,11 +267,6 @@ fn load<S: State, E: Environment>(
     let name = snapshot_name(number);
     let mut reader = Reader::open(environment, &name, record.granule.into())?;
     let header = check_header::<S, E>(&reader, record, number)?;
-    // Its checksums are right: the one before would be no better, and this one must not be taken for damaged.
-    let unreadable = |what| Error::Unreadable {
-        snapshot: name.clone(),
-        what,
-    };
     let mut loaded = Loaded {
         parts: Vec::new(),
         lsns: Vec::new(),
@@ -279,13 +274,35 @@ fn load<S: State, E: Environment>(
         end: header.first,
         raw_bytes: 0,
     };
+    // Its checksums are right: the one before would be no better, and this one must not be taken for damaged.
+    let unreadable = |what| Error::Unreadable {
+        snapshot: name.clone(),
+        what,
+    };
+    let take = |part: S, lsn: u64| {
+        loaded.parts.push(part);
+        loaded.lsns.push(lsn);
+    };
+    loaded.end = read_parts::<S, E>(&mut reader, unreadable, take)?;
+    loaded.raw_bytes = reader.raw_bytes;
+    Ok(loaded)
+}
+
+/// Reads the parts of a snapshot one after the other, and hands each to `take` with the first command that is not in it; the first
+/// command that is in none. Where a part is whole and the state cannot read it, `unreadable` makes the error.
+pub(super) fn read_parts<S: State, E: Environment>(
+    reader: &mut Reader<E>,
+    unreadable: impl Fn(String) -> Error,
+    mut take: impl FnMut(S, u64),
+) -> Result<u64, Error> {
+    let mut parts = 0;
     loop {
         match reader.next_part()? {
             Next::Part { part, lsn } => {
-                if part as usize != loaded.parts.len() || part >= S::PARTS || lsn < header.first {
+                if part != parts || part >= S::PARTS || lsn < reader.header.first {
                     return Err(reader.corrupt("a part is not the next one"));
                 }
-                let read = catch_unwind(AssertUnwindSafe(|| S::read(&mut reader)));
+                let read = catch_unwind(AssertUnwindSafe(|| S::read(&mut *reader)));
                 // Damage says more than what the state makes of it, also damage that the state did not come to.
                 let left = reader.read_rest()?;
                 let part = match read {
@@ -298,16 +315,13 @@ fn load<S: State, E: Environment>(
                     Ok(Err(error)) => return Err(unreadable(error.to_string())),
                     Err(_) => return Err(unreadable("it panicked".to_owned())),
                 };
-                loaded.parts.push(part);
-                loaded.lsns.push(lsn);
+                take(part, lsn);
+                parts += 1;
             }
-            Next::End { lsn } => {
-                if loaded.parts.len() != S::PARTS as usize {
-                    return Err(reader.corrupt("parts are missing"));
-                }
-                (loaded.end, loaded.raw_bytes) = (lsn, reader.raw_bytes);
-                return Ok(loaded);
+            Next::End { .. } if parts != S::PARTS => {
+                return Err(reader.corrupt("parts are missing"));
             }
+            Next::End { lsn } => return Ok(lsn),
         }
     }
 }

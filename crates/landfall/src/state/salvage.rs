@@ -54,7 +54,8 @@ pub(crate) fn copy<E: Environment, T: Environment>(
         let plan = Plan::of(from, source)?;
         let mut copy = Copy::new(source, to, Kind::State, Some(plan.first));
         let copied = plan.carry_out(from, source, &mut copy, to);
-        copied.inspect_err(|_| copy.remove())
+        let is_snapshot = |name: &str| name == DRAFT || snapshot_number(name).is_some();
+        copied.inspect_err(|_| copy.remove(is_snapshot))
     })
 }
 

@@ -41,6 +41,11 @@ use super::{BoxedError, State};
 /// do not fit, but cannot see every change. So append variants at the end of an `enum` of commands, and begin a new
 /// directory for any other change of the command or of the state.
 ///
+/// For the same reason it writes what it cannot read back where a type asks the bytes what they are, or leaves fields out: an
+/// `enum` with `#[serde(tag)]` or `#[serde(untagged)]`, `#[serde(skip_serializing_if)]`, `serde_json::Value`. Use none of
+/// them, in the state or in its commands. A command that cannot be read back is [`Error::Encode`](crate::Error::Encode),
+/// and a snapshot fails; but only the first of each is read back, and of the commands one in 64.
+///
 /// A snapshot copies a part, and then writes the copy as [postcard](https://docs.rs/postcard). Commands for that part wait
 /// while it is copied. A large state has many parts, or a structure whose clone shares what does not change.
 pub trait SerdeState:

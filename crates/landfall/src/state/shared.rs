@@ -23,7 +23,7 @@ use crate::log::interval::commit_at_intervals;
 use crate::log::waiters::Waiters;
 use crate::{Commit, Error};
 
-/// Commands between two that are timed.
+/// Commands between two that are decoded and timed.
 const SAMPLE: u64 = 64;
 
 /// A part of the state.
@@ -53,6 +53,7 @@ pub(crate) struct Shared<S: State, E: Environment> {
     /// Opened when the state is closed: the interval is over before its time.
     closing: EventCount<E>,
     pub is_closing: AtomicBool,
+    /// Commands that came; 0 until one could be read back.
     applied: AtomicU64,
 }
 
@@ -139,11 +140,8 @@ impl<S: State, E: Environment> Shared<S, E> {
     ) -> Result<(S::Output, L), Error> {
         let mut record = Vec::new();
         S::encode(&command, &mut record).map_err(|error| Error::Encode(error.to_string()))?;
-        let is_sample = self
-            .applied
-            .fetch_add(1, Ordering::Relaxed)
-            .is_multiple_of(SAMPLE);
-        let decoding = is_sample.then(|| self.time(|| drop(S::decode(&record))).1);
+        let is_sample = self.is_sample();
+        let decoding = is_sample.then(|| self.read_back(&record)).transpose()?;
         // Once it is applied it must find its place.
         let reservation = self.log.shared.reserve(record.len())?;
         let part = Self::index(S::part(&command));
@@ -171,7 +169,32 @@ impl<S: State, E: Environment> Shared<S, E> {
         Ok((output, appended))
     }
 
-    fn time<R>(&self, work: impl FnOnce() -> R) -> (R, Duration) {
+    /// Whether this command is one of those that are decoded and timed. Until one could be read back all are: a type that
+    /// never can be read back is refused before anything is logged.
+    fn is_sample(&self) -> bool {
+        self.applied.load(Ordering::Relaxed) == 0
+            || self
+                .applied
+                .fetch_add(1, Ordering::Relaxed)
+                .is_multiple_of(SAMPLE)
+    }
+
+    /// Decodes a command, as a restart will, and says how long that took.
+    fn read_back(&self, record: &[u8]) -> Result<Duration, Error> {
+        let (decoded, took) = self.time(|| S::decode(record).map(drop));
+        match decoded {
+            Ok(()) => {
+                self.applied.fetch_max(1, Ordering::Relaxed);
+                Ok(took)
+            }
+            Err(error) => {
+                self.applied.store(0, Ordering::Relaxed);
+                Err(Error::Encode(format!("it cannot be read back: {error}")))
+            }
+        }
+    }
+
+    pub(super) fn time<R>(&self, work: impl FnOnce() -> R) -> (R, Duration) {
         let begin = self.environment.now();
         let done = work();
         (done, self.environment.now().saturating_sub(begin))
@@ -220,8 +243,11 @@ impl<S: State, E: Environment> Shared<S, E> {
         }
     }
 
-    /// Ends the state's threads, and closes its log.
+    /// Ends the state's threads, and closes its log. A process that was forked has neither.
     pub fn close(&self) -> Result<(), Error> {
+        if !self.log.shared.is_ours() {
+            return Ok(());
+        }
         self.is_closing.store(true, Ordering::SeqCst);
         let threads = {
             let mut work = E::lock(&self.work);

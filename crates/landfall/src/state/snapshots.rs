@@ -4,7 +4,8 @@
 //! is not in it, while nobody can change that part. What came before that number is in it, what comes after is
 //! applied again; so the parts need no common moment. It is published, by its name, when it is durable, and when the
 //! log is durable up to the last number in it: it never has what the log may yet lose. Only then is the log truncated, up to
-//! where the oldest snapshot that is kept needs it.
+//! where the oldest snapshot that is kept needs it. The first one since the state was opened is read back before it is
+//! published.
 //!
 //! Whatever fails leaves the snapshots that were there, and the log.
 
@@ -15,6 +16,8 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::format::{DRAFT, Header, snapshot_name};
+use super::reader::Reader;
+use super::restart::read_parts;
 use super::shared::Shared;
 use super::writer::{Writer, Written};
 use super::{Snapshot, State};
@@ -37,6 +40,8 @@ pub(crate) struct Taking {
     /// Those of which nothing can be made.
     pub unusable: Vec<String>,
     pub next_number: u64,
+    /// Whether a snapshot was read back since the state was opened.
+    pub is_read_back: bool,
     /// Why nobody knows which snapshots are there after a power cut: another sync of the directory would say that
     /// all is well.
     pub failure: Option<Arc<io::Error>>,
@@ -119,6 +124,12 @@ impl<S: State, E: Environment> Shared<S, E> {
         if !is_hasty {
             written.file.sync().map_err(publishing())?;
         }
+        let read_back = if taking.is_read_back {
+            None
+        } else {
+            Some(self.read_draft()?)
+        };
+        taking.is_read_back = true;
         // What is in it must be in the log for ever; before the first command there is nothing to wait for.
         if !planted!(self.environment, SnapshotAheadOfLog) {
             self.log.commit_to(Lsn(end - 1))?;
@@ -150,7 +161,8 @@ impl<S: State, E: Environment> Shared<S, E> {
             tracing::warn!(%error, name, "nothing could be given up for a new snapshot");
         }
         let took = self.environment.now().saturating_sub(begin);
-        E::lock(&self.schedule).taken(first, took);
+        // Reading it took as long as that, or will take about as long as writing it.
+        E::lock(&self.schedule).taken(first, read_back.unwrap_or(took));
         tracing::debug!(name, bytes = written.bytes, "a snapshot was taken");
         Ok(Snapshot {
             name,
@@ -210,6 +222,22 @@ impl<S: State, E: Environment> Shared<S, E> {
             end,
             longest_capture,
         })
+    }
+
+    /// Reads the draft back, as a restart will, and says how long that took: what can be written and never read back must not
+    /// take the place of the log.
+    fn read_draft(&self) -> Result<Duration, Error> {
+        let unreadable = |what: String| {
+            let source = io::Error::other(format!("it cannot be read back: {what}"));
+            Error::io("write a snapshot")(source)
+        };
+        let (read, took) = self.time(|| {
+            let granule = self.log.shared.geometry.granule;
+            let mut reader = Reader::open(&self.environment, DRAFT, granule)?;
+            // Each part is dropped before the next one is read.
+            read_parts::<S, E>(&mut reader, unreadable, |_, _| ())
+        });
+        read.map(|_| took)
     }
 
     /// What a part is written from, the first command that is not in it, and how long nobody could change it.

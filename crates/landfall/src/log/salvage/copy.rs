@@ -4,8 +4,8 @@ use super::source::Source;
 use super::{Missing, Salvage};
 use crate::environment::{Environment, Storage};
 use crate::log::Handle;
-use crate::log::directory;
-use crate::log::format::{Control, Kind, Shutdown};
+use crate::log::directory::{self, Directory};
+use crate::log::format::{CONTROL_DRAFT, CONTROL_NAME, Control, Kind, Shutdown, segment_number};
 use crate::{Error, Lsn, Options};
 
 /// The new log, which is made with the first record.
@@ -14,7 +14,7 @@ pub(crate) struct Copy<'a, T: Environment> {
     options: Options,
     kind: Kind,
     log: Option<Handle<T>>,
-    /// The directory was empty, and what is in it now was made here.
+    /// The directory was empty, and a log was to be made in it.
     is_begun: bool,
     /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
     /// truncated away.
@@ -43,17 +43,29 @@ impl<'a, T: Environment> Copy<'a, T> {
         }
     }
 
-    /// Takes away what it has made: half a copy is worse than none.
-    pub fn remove(&mut self) {
-        if !self.is_begun {
-            return;
-        }
-        if let Some(log) = self.log.take() {
-            let _ = log.close();
-        }
+    /// Takes away what it has made: half a copy is worse than none. `is_beside` tells by the names what was put beside the log.
+    pub fn remove(&mut self, is_beside: impl Fn(&str) -> bool) {
         let storage = self.to.storage();
-        for name in storage.names().unwrap_or_default() {
-            if let Err(error) = storage.remove(&name) {
+        let (names, _directory) = match self.log.take() {
+            Some(log) => {
+                let _ = log.close();
+                (storage.names().unwrap_or_default(), None)
+            }
+            // Opening may have made a part of a log, and that holds nothing; or somebody else has come between.
+            None if self.is_begun => match Directory::lock(self.to) {
+                Ok(directory) if directory.record().is_none_or(|record| record.epoch == 0) => {
+                    (directory.names().to_vec(), Some(directory))
+                }
+                _ => return,
+            },
+            None => return,
+        };
+        let is_of_log = |name: &str| {
+            [CONTROL_NAME, CONTROL_DRAFT].contains(&name) || segment_number(name).is_some()
+        };
+        let is_own = |name: &&String| is_of_log(name) || is_beside(name);
+        for name in names.iter().filter(is_own) {
+            if let Err(error) = storage.remove(name) {
                 tracing::warn!(%error, name, "a file of half a copy cannot be removed");
             }
         }
@@ -90,10 +102,16 @@ impl<'a, T: Environment> Copy<'a, T> {
                 let segment = self.options.segment_bytes.max(4 * granule);
                 let options = self.options.clone();
                 let options = options.segment_bytes(segment.next_multiple_of(granule));
-                let opened = directory::open(self.to, options, first_lsn, self.kind);
-                // Who has it by now has come between, and what is there is not ours.
-                self.is_begun = !matches!(opened, Err(Error::Locked));
-                Handle { shared: opened? }
+                self.is_begun = true;
+                let shared = directory::open(self.to, options, first_lsn, self.kind)?;
+                let log = Handle { shared };
+                if log.shared.epoch > 1 {
+                    // Somebody else has made one meanwhile.
+                    return Err(Error::NotEmpty {
+                        name: CONTROL_NAME.to_owned(),
+                    });
+                }
+                log
             }
         };
         Ok(self.log.insert(log))

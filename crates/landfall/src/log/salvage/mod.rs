@@ -72,7 +72,7 @@ pub(crate) fn copy<E: Environment, T: Environment>(from: &E, to: &T) -> Result<S
         let copied = source
             .records(&mut |lsn, bytes| copy.append(lsn, bytes))
             .and_then(|()| copy.finish(source.control.as_ref()));
-        copied.inspect_err(|_| copy.remove())
+        copied.inspect_err(|_| copy.remove(|_| false))
     })
 }
 
