@@ -59,6 +59,9 @@ enum Command {
     /// Writes records, and waits to be killed
     #[command(hide = true)]
     Fill(open::Fill),
+    /// Writes what is read then
+    #[command(hide = true)]
+    Write(reads::Write),
 }
 
 fn main() -> ExitCode {
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Command::Picture(options) => picture::run(&options),
         Command::Curve(options) => curve::run(&options),
         Command::Fill(fill) => open::fill(&fill),
+        Command::Write(options) => reads::write(&options),
     };
     match done {
         Ok(()) => ExitCode::SUCCESS,

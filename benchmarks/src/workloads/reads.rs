@@ -1,6 +1,10 @@
 //! Reads rows that were loaded and perhaps updated, by one thread: at random when nothing of them is in memory, once more, rows that are
 //! not there, and scans.
+//!
+//! A process of its own writes them, so that what the store had then in memory, and left in pieces, is not counted while it is read.
 
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::Instant;
 
 use clap::Args;
@@ -9,7 +13,7 @@ use hdrhistogram::Histogram;
 use super::{MEMORY, ROWS, read, scan};
 use crate::Fallible;
 use crate::contest::{Common, Turn, count, nanos, prepare, times};
-use crate::engines::Engine;
+use crate::engines::{Engine, Kind, Settings};
 use crate::place;
 
 /// Updates of a commit.
@@ -34,6 +38,33 @@ pub struct Options {
     /// Empties the whole page cache before the cold reads; needs root
     #[arg(long)]
     drop_caches: bool,
+}
+
+/// What the process that writes is told.
+#[derive(Args)]
+pub struct Write {
+    engine: String,
+    directory: PathBuf,
+    memory: u64,
+    rows: u64,
+    updates: u64,
+}
+
+/// Writes the rows, updates some, and waits until all is in its place.
+pub fn write(options: &Write) -> Fallible<()> {
+    let engine = (Kind::named(&options.engine)?.open)(&Settings {
+        directory: options.directory.clone(),
+        memory: options.memory,
+        checkpoints: true,
+    })?;
+    prepare(&*engine, &ROWS, options.rows)?;
+    let mut random = fastrand::Rng::with_seed(2);
+    for first in (0..options.updates).step_by(BATCH) {
+        let numbers = first..options.updates.min(first + BATCH as u64);
+        let mut writes = numbers.map(|number| ROWS.write(random.u64(0..options.rows), number + 1));
+        engine.commit(&mut writes, false)?;
+    }
+    engine.settle()
 }
 
 /// Reads rows at random, and tells how fast that was.
@@ -74,17 +105,15 @@ fn gets_of_nothing(turn: &mut Turn<'_>, engine: &dyn Engine, options: &Options) 
 
 pub fn run(options: &Options) -> Fallible<()> {
     options.common.compare("reads", MEMORY, &|turn| {
-        let engine = turn.open()?;
-        prepare(&*engine, &ROWS, options.rows)?;
-        let mut random = fastrand::Rng::with_seed(2);
-        for first in (0..options.updates).step_by(BATCH) {
-            let numbers = first..options.updates.min(first + BATCH as u64);
-            let mut writes =
-                numbers.map(|number| ROWS.write(random.u64(0..options.rows), number + 1));
-            engine.commit(&mut writes, false)?;
+        let numbers = [turn.memory, options.rows, options.updates];
+        let status = Command::new(std::env::current_exe()?)
+            .args(["write", turn.contestant.kind.name])
+            .arg(&turn.directory)
+            .args(numbers.map(|number| number.to_string()))
+            .status()?;
+        if !status.success() {
+            return Err(format!("the rows could not be written: {status}").into());
         }
-        engine.settle()?;
-        drop(engine);
         place::forget(turn.parent(), options.drop_caches)?;
 
         let engine = turn.open()?;
