@@ -517,10 +517,7 @@ fn help_version_manual_and_completions_know_every_subcommand() {
         &["compare"],
     ] {
         let help = print(&[command, &["--help"]].concat());
-        assert!(
-            help.contains("Exit codes: 0 measured"),
-            "{command:?}: {help}"
-        );
+        assert!(help.contains("Exit codes: 0 "), "{command:?}: {help}");
     }
     for command in ["completions", "man"] {
         print(&[command, "--help"]);

@@ -25,8 +25,7 @@ pub struct Advise {
     #[arg(value_hint = ValueHint::AnyPath)]
     pub path: Vec<PathBuf>,
 
-    /// Only on these, installed or not: mariadb, mysql, myrocks, postgres, sqlite, rocksdb, redis, etcd, kafka, landfall, landfall-store, mount.
-    #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…")]
+    #[arg(long = "for", value_delimiter = ',', value_name = "NAME,…", help = systems())]
     pub systems: Vec<System>,
 
     /// Say whether this disk carries a workload, what limits it, how long flash lasts, and nothing else, as in
@@ -35,14 +34,15 @@ pub struct Advise {
     pub workload: Option<Target>,
 
     /// The drive whose wear is reckoned, by numbers: over-provisioning=28%,size=480GB,tbw=2PB; see
-    /// docs/explanation/wear-model.md.
+    /// docs/reference/drives.md.
     #[arg(long, value_name = "DRIVE", requires = "workload")]
     pub drive: Option<Drive>,
 
     /// Print what a configuration risks, a line for each setting, and nothing else; may be given more than once.
     ///
     /// The server is told by the file's name or contents, or named before it: postgres=FILE. An option file that fits
-    /// both MariaDB and MySQL is checked for the one that is installed. Nothing is measured for it.
+    /// both MariaDB and MySQL is checked for the one that --for names, else for what is installed, else for both. Nothing is
+    /// measured for it.
     #[arg(long, value_name = "[NAME=]CONFIG", value_hint = ValueHint::FilePath, conflicts_with = "list")]
     pub check: Vec<NamedConfig>,
 
@@ -76,4 +76,9 @@ pub struct Advise {
     /// [default: landfall-report; of documents that are named no report is written unless it is].
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub report: Option<PathBuf>,
+}
+
+fn systems() -> String {
+    let names = System::ALL.map(System::key).join(", ");
+    format!("Only on these, installed or not: {names}")
 }

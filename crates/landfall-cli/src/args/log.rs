@@ -4,6 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueHint};
 
+/// Also of a state.
+const EXIT_CODES: &str = "\
+Exit codes: 0 done (salvage: also if something is missing), 1 damaged, or failed, 2 wrong command line, or nothing of \
+the kind there, 4 open in a program.";
+
 #[derive(Args)]
 pub struct Log {
     #[command(subcommand)]
@@ -25,6 +30,7 @@ pub enum LogCommand {
 }
 
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct LogDirectory {
     /// Directory of the log.
     #[arg(value_hint = ValueHint::DirPath)]
@@ -32,6 +38,7 @@ pub struct LogDirectory {
 }
 
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct LogSalvage {
     #[command(flatten)]
     pub from: LogDirectory,

@@ -34,13 +34,20 @@ pub use witness::{
     WitnessTarget, WitnessWrite,
 };
 
+/// Of any command.
+const ALL_EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 failed, 2 wrong command line, 3 a promise is broken or at risk, 4 target refused (no space, no \
+permission), 5 too noisy to conclude, 130 stopped by Ctrl-C.";
+/// Of measuring.
 const EXIT_CODES: &str = "\
 Exit codes: 0 measured, 1 failed, 2 wrong command line, 4 target refused (no space, no \
 permission), 5 too noisy to conclude, 130 stopped by Ctrl-C.";
+/// Of commands that only look at something.
+const EXIT_CODES_OF_LOOKING: &str = "Exit codes: 0 done, 1 failed, 2 wrong command line.";
 
 /// Measures what durable writes cost on your disk, and why.
 #[derive(Parser)]
-#[command(name = "landfall", version, after_help = EXIT_CODES, disable_help_subcommand = true)]
+#[command(name = "landfall", version, after_help = ALL_EXIT_CODES, disable_help_subcommand = true)]
 pub struct Arguments {
     #[command(subcommand)]
     pub command: Command,
@@ -231,7 +238,7 @@ pub struct Output {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_LOOKING)]
 pub struct Show {
     /// The results document.
     #[arg(default_value = "landfall-report/results.json", value_hint = ValueHint::FilePath)]
@@ -265,8 +272,8 @@ pub struct Documents {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub markdown: Option<PathBuf>,
 
-    /// Directory for the report (index.html), the results document (results.json) and those of the last 20 runs
-    /// (history/).
+    /// Directory for the report (index.html), the results document (results.json) and those of earlier runs (history/): the
+    /// last 20, and older ones that no newer run replaces, 200 at most.
     #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
     pub report: PathBuf,
 
@@ -276,7 +283,9 @@ pub struct Documents {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(
+    after_help = "Exit codes: 0 done, 1 failed, 2 wrong command line, 4 directory cannot be opened."
+)]
 pub struct Inspect {
     /// Directory to look at.
     #[arg(default_value = ".", value_hint = ValueHint::DirPath)]
@@ -292,7 +301,7 @@ pub struct Inspect {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_LOOKING)]
 pub struct Subjects {
     /// Print the settings of this one.
     pub name: Option<String>,
@@ -317,7 +326,7 @@ pub struct Clean {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_LOOKING)]
 pub struct Compare {
     /// Results document of the first run. Without it, the last measurement in the report's directory is compared with
     /// the one before it that measured the same.

@@ -78,7 +78,7 @@ const OF_RESULTS: [&str; 3] = ["json", "markdown", "report"];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
-by Ctrl-C.";
+by Ctrl-C; of --self-test and --catalogue: 0 all as expected, 1 not.";
 
 #[derive(Args)]
 #[command(after_help = EXIT_CODES)]
@@ -136,8 +136,8 @@ pub struct Workload {
     #[arg(long, value_name = "COMMAND")]
     pub check: Option<String>,
 
-    /// Prove a cluster of this many nodes, each on a disk of its own, whose power goes at the same moment; 'landfall subjects'
-    /// says which there are.
+    /// Prove a cluster of this many nodes, 2 to 7, each on a disk of its own; 'landfall subjects' says which there are, and
+    /// --cuts says whose power goes, and when.
     #[arg(long, value_name = "N", value_parser = nodes, conflicts_with_all = OF_ONE_DISK)]
     pub nodes: Option<usize>,
 
@@ -221,7 +221,8 @@ pub struct States {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Workers [default: one for each processor].
+    /// Workers; on btrfs before Linux 6.7 there is one, whatever is asked for [default: one for each processor, of a cluster
+    /// two].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: Option<u32>,
 

@@ -13,6 +13,8 @@ pub struct State {
 #[derive(Subcommand)]
 pub enum StateCommand {
     /// Print the snapshots of a state, and the commands in its log.
+    ///
+    /// A damaged snapshot is printed as such, and the exit code is 0; `verify` ends with 1 then.
     Dump(LogDirectory),
     /// Read all snapshots of a state and its log, and compare them with their checksums; nothing is changed.
     Verify(LogDirectory),

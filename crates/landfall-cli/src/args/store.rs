@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueHint};
 use landfall_os::humanize::parse_size;
 
+const EXIT_CODES: &str = "\
+Exit codes: 0 done, 1 damaged, or failed, 2 wrong command line, or no store there, 4 open in a program.";
+
 #[derive(Args)]
 pub struct Store {
     #[command(subcommand)]
@@ -28,6 +31,7 @@ pub enum StoreCommand {
 }
 
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct StoreDirectory {
     /// Directory of the store.
     #[arg(value_hint = ValueHint::DirPath)]
@@ -35,6 +39,7 @@ pub struct StoreDirectory {
 }
 
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct StoreStat {
     #[command(flatten)]
     pub store: StoreDirectory,
@@ -51,6 +56,7 @@ fn memory(text: &str) -> Result<usize, String> {
 }
 
 #[derive(Args)]
+#[command(after_help = EXIT_CODES)]
 pub struct StoreDump {
     #[command(flatten)]
     pub store: StoreDirectory,
