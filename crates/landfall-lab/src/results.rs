@@ -187,6 +187,8 @@ impl Results {
 
     /// Code of the notice that an experiment failed when another had found something.
     pub(crate) const FAILED: &'static str = "failed";
+    /// Code of the notice that an experiment was refused, of several.
+    pub(crate) const NOT_MEASURED: &'static str = "not-measured";
 
     /// Whether an experiment failed, of several.
     pub fn has_failed(&self) -> bool {

@@ -42,13 +42,15 @@ pub fn run(
                 let others_count = match error {
                     Error::Stopped => false,
                     Error::Refused(_) => plans.len() > 1,
+                    // Most likely that is why.
+                    _ if stop.is_requested() => false,
                     _ => !experiments.is_empty(),
                 };
                 if !others_count {
                     return Err(error);
                 }
                 let code = match error {
-                    Error::Refused(_) => "not-measured",
+                    Error::Refused(_) => Results::NOT_MEASURED,
                     _ => Results::FAILED,
                 };
                 let text = format!("{} was not measured: {error}.", plan.name());
@@ -119,6 +121,7 @@ impl Progress for Part<'_> {
 #[cfg(test)]
 mod tests {
     use std::io;
+    use std::sync::atomic::Ordering;
 
     use super::*;
     use crate::sync::fixtures::sync_results;
@@ -127,7 +130,7 @@ mod tests {
     type Outcome = Result<(Found, Vec<Notice>), Error>;
 
     /// An experiment that ends like this.
-    struct Fake(fn() -> Outcome);
+    struct Fake(fn(&Stop) -> Outcome);
 
     impl Experiment for Fake {
         fn name(&self) -> &'static str {
@@ -150,25 +153,31 @@ mod tests {
             String::new()
         }
 
-        fn run(&self, _: &Site, _: &Stop, _: &mut dyn Progress) -> Outcome {
-            (self.0)()
+        fn run(&self, _: &Site, stop: &Stop, _: &mut dyn Progress) -> Outcome {
+            (self.0)(stop)
         }
     }
 
-    fn finds() -> Outcome {
+    fn finds(_: &Stop) -> Outcome {
         Ok((sync_results(Vec::new()).into(), Vec::new()))
     }
 
-    fn fails() -> Outcome {
+    fn fails(_: &Stop) -> Outcome {
         let error = io::Error::from(io::ErrorKind::InvalidData);
         Err(Error::io("cannot measure it")(error))
     }
 
-    fn stops() -> Outcome {
+    fn stops(_: &Stop) -> Outcome {
         Err(Error::Stopped)
     }
 
-    fn run_all(outcomes: &[fn() -> Outcome]) -> Result<Results, Error> {
+    /// What is stopped in the middle may fail of it.
+    fn fails_when_stopped(stop: &Stop) -> Outcome {
+        stop.flag().store(true, Ordering::Relaxed);
+        fails(stop)
+    }
+
+    fn run_all(outcomes: &[fn(&Stop) -> Outcome]) -> Result<Results, Error> {
         let directory = tempfile::tempdir().unwrap();
         let site = Site::open(directory.path()).unwrap();
         let plans = outcomes
@@ -192,5 +201,7 @@ mod tests {
         assert!(text.starts_with(words), "{text}");
         assert!(matches!(run_all(&[fails, finds]), Err(Error::Io { .. })));
         assert!(matches!(run_all(&[finds, stops]), Err(Error::Stopped)));
+        let stopped = run_all(&[finds, fails_when_stopped]);
+        assert!(matches!(stopped, Err(Error::Io { .. })));
     }
 }

@@ -100,10 +100,13 @@ struct Claim<'a, T: Clone> {
 impl<T: Clone> Drop for Claim<'_, T> {
     fn drop(&mut self) {
         let mut by_files = self.checks.lock();
-        match self.found.take() {
-            Some(found) => by_files.insert(self.files, Found::This(found)),
-            None => by_files.remove(&self.files),
-        };
+        // What somebody has put there meanwhile was found twice, and stays.
+        if matches!(by_files.get(&self.files), Some(Found::UnderWay)) {
+            match self.found.take() {
+                Some(found) => by_files.insert(self.files, Found::This(found)),
+                None => by_files.remove(&self.files),
+            };
+        }
         drop(by_files);
         self.checks.changed.notify_all();
     }
@@ -195,5 +198,22 @@ mod tests {
         assert_eq!(known(), Ok(found(1)));
         checks.put(files, found(2));
         assert_eq!(known(), Ok(found(2)));
+    }
+
+    #[test]
+    fn what_was_found_twice_stays_when_a_check_ends_that_was_under_way() {
+        for first in [Ok(found(1)), Err("no memory")] {
+            for is_sure in [true, false] {
+                let checks = Checks::<Recovered>::default();
+                let files = files("one");
+                let check = || {
+                    checks.put(files, found(2));
+                    first.clone()
+                };
+                assert_eq!(checks.once(files, check, |_| is_sure), first);
+                let known = checks.once(files, || Err("nothing is known"), |_| true);
+                assert_eq!(known, Ok(found(2)));
+            }
+        }
     }
 }

@@ -41,10 +41,8 @@ pub(crate) struct Tally {
     pub only_last: bool,
     /// Each kind of violation.
     pub violations: BTreeMap<Violation, ViolationCount>,
-    /// States that could not be checked.
-    pub unchecked: Option<Unchecked>,
-    /// Names of those of them that one power cut has left.
-    unchecked_names: HashSet<StateName>,
+    /// Names of states that could not be checked, and why.
+    unchecked: Vec<(String, String)>,
     /// The failing state that lacks least, the first of several, and what is wrong with it.
     pub shortest: Option<Shortest>,
     /// How long it took.
@@ -63,8 +61,16 @@ pub(crate) struct Shortest {
 impl Tally {
     /// States that were checked, or could not be.
     pub fn tried(&self) -> u64 {
-        let unchecked = self.unchecked.as_ref();
-        self.checked + unchecked.map_or(0, |unchecked| unchecked.states)
+        self.checked + self.unchecked.len() as u64
+    }
+
+    /// States that could not be checked, if there are any.
+    pub fn unchecked(&self) -> Option<Unchecked> {
+        let (_, reason) = self.unchecked.first()?;
+        Some(Unchecked {
+            states: self.unchecked.len() as u64,
+            reason: reason.clone(),
+        })
     }
 
     /// Each kind of violation that was seen, the worst first.
@@ -79,9 +85,8 @@ impl Tally {
             self.first_failing = Some(self.first_failing.map_or(place, |first| first.min(place)));
             self.failing_names.insert(state.name);
         }
-        match checked {
-            Checked::Judged(_) => self.names.push(state.name),
-            Checked::Unchecked(_) => drop(self.unchecked_names.insert(state.name)),
+        if let Checked::Judged(_) = checked {
+            self.names.push(state.name);
         }
         let origin = Origin {
             omitted: state.omitted.into(),
@@ -103,19 +108,19 @@ impl Tally {
         }
     }
 
-    /// Takes back that a state was counted as kept or unchecked: more is known of it now. Returns whether it was; only
-    /// states that one power cut has left are known.
-    pub fn take_back(&mut self, name: &StateName) -> bool {
-        if self.unchecked_names.remove(name) {
-            if let Some(unchecked) = &mut self.unchecked {
-                unchecked.states -= 1;
-            }
-            self.unchecked.take_if(|unchecked| unchecked.states == 0);
+    /// Takes back that a state was counted as kept or unchecked, if more is known of it now. One that kept its promises is
+    /// not forgotten since its recovery could not be recorded. Returns whether it was taken back; only states that one
+    /// power cut has left are known.
+    pub fn take_back(&mut self, name: &StateName, now: &Checked) -> bool {
+        let text = name.to_string();
+        let mut unchecked = self.unchecked.iter();
+        if let Some(index) = unchecked.position(|(known, _)| *known == text) {
+            self.unchecked.remove(index);
             return true;
         }
-        let was_checked = self.names.contains(name);
-        self.checked -= u64::from(was_checked);
-        was_checked
+        let is_judged = matches!(now, Checked::Judged(_)) && self.names.contains(name);
+        self.checked -= u64::from(is_judged);
+        is_judged
     }
 
     /// Counts a state of this name, and of this place if one power cut has left it; returns whether it kept every promise, as
@@ -124,11 +129,7 @@ impl Tally {
         let judgement = match checked {
             Checked::Judged(judgement) => judgement,
             Checked::Unchecked(reason) => {
-                let unchecked = self.unchecked.get_or_insert_with(|| Unchecked {
-                    states: 0,
-                    reason: reason.clone(),
-                });
-                unchecked.states += 1;
+                self.unchecked.push((name.to_string(), reason.clone()));
                 return true;
             }
         };
@@ -299,17 +300,30 @@ mod tests {
         let ill = Checked::Judged(ill);
         let kept = Checked::Judged(Judgement::default());
         let unchecked = Checked::Unchecked("no memory".to_owned());
-        for before in [kept, unchecked.clone()] {
-            for (now, counts) in [(&ill, (1, 1, 0)), (&unchecked, (0, 0, 1))] {
-                let mut tally = Tally::default();
-                tally.add(1, &state, before.clone());
-                assert!(tally.take_back(&state.name));
-                tally.count(&state.name, None, now);
-                let left = tally.tried() - tally.checked;
-                assert_eq!((tally.checked, tally.failing, left), counts);
-            }
+        for (before, now, counts) in [
+            (&kept, &ill, (1, 1, 0)),
+            (&unchecked, &ill, (1, 1, 0)),
+            (&unchecked, &unchecked, (0, 0, 1)),
+            // It was whole, and its recovery is one more that nothing is known of.
+            (&kept, &unchecked, (1, 0, 1)),
+        ] {
+            let mut tally = Tally::default();
+            tally.add(1, &state, before.clone());
+            let was_taken_back = tally.take_back(&state.name, now);
+            assert_eq!(u64::from(!was_taken_back), counts.0 + counts.2 - 1);
+            tally.count(&state.name, None, now);
+            let left = tally.tried() - tally.checked;
+            assert_eq!((tally.checked, tally.failing, left), counts);
         }
-        assert!(!Tally::default().take_back(&state.name));
+        assert!(!Tally::default().take_back(&state.name, &ill));
+        // Nor is why it could not be checked left behind.
+        let mut tally = Tally::default();
+        tally.add(1, &state, unchecked);
+        let more = Checked::Unchecked("no disk".to_owned());
+        tally.count(&"another", None, &more);
+        assert!(tally.take_back(&state.name, &ill));
+        let left = tally.unchecked().unwrap();
+        assert_eq!((left.states, left.reason.as_str()), (1, "no disk"));
     }
 
     #[test]

@@ -323,7 +323,7 @@ fn examine(
         worst_lost: tally.worst_lost,
         only_last: tally.only_last,
         shortest,
-        unchecked: tally.unchecked,
+        unchecked: tally.unchecked(),
         expected: None,
     })
 }
@@ -350,7 +350,7 @@ fn processors() -> usize {
 }
 
 pub(crate) fn tell(progress: &mut dyn Progress, tally: &Tally, planned: usize) {
-    let done = (tally.checked + tally.unchecked.as_ref().map_or(0, |u| u.states)) as usize;
+    let done = tally.tried() as usize;
     let seconds = tally.took.as_secs_f64();
     let left = Duration::try_from_secs_f64(
         seconds / done.max(1) as f64 * planned.saturating_sub(done) as f64,

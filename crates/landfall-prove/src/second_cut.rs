@@ -69,7 +69,8 @@ pub(crate) struct SecondCut<'a> {
 #[derive(Debug, Default)]
 pub(crate) struct Seen {
     pub counts: SecondCuts,
-    /// States of a first cut that were not counted before, and were not whole when they recovered.
+    /// States of a first cut that were not whole when they recovered, or whose recovery could not be recorded, and that
+    /// stand for none counted before.
     pub firsts: u64,
     /// A failing state, as short as it could be made.
     pub failing: Option<FailingState>,
@@ -156,7 +157,7 @@ impl SecondCut<'_> {
                             seen.counts.torn_superblocks += left_out as u64;
                         }
                         Heard::First(name, checked) => {
-                            seen.firsts += u64::from(!tally.take_back(&name));
+                            seen.firsts += u64::from(!tally.take_back(&name, &checked));
                             tally.count(&name, None, &checked);
                         }
                         Heard::State(name, checked) => {

@@ -43,6 +43,19 @@ pub(crate) struct Case<'a> {
     pub memory: u64,
 }
 
+impl Case<'_> {
+    /// What counts of what was found: while the subject is being created nobody was told that it is there.
+    fn forgiven(&self, found: subject::Recovered, said: &Acknowledged) -> subject::Recovered {
+        if !self.creation || !said.acknowledged.is_empty() {
+            return found;
+        }
+        subject::Recovered {
+            damage: None,
+            ..found
+        }
+    }
+}
+
 /// What became of one state.
 #[derive(Clone, Debug)]
 pub(crate) enum Checked {
@@ -241,12 +254,7 @@ impl<'a> Worker<'a> {
             self.find(root, said, turn)
         };
         let found = match found {
-            // Nobody was told that it is there.
-            Ok(found) if self.case.creation && said.acknowledged.is_empty() => subject::Recovered {
-                damage: None,
-                ..found
-            },
-            Ok(found) => found,
+            Ok(found) => self.case.forgiven(found, said),
             Err(error) => return Checked::Unchecked(error.to_string()),
         };
         let mut judgement = judge(&found, said, self.case.subject.promise());
@@ -277,7 +285,9 @@ impl<'a> Worker<'a> {
             None => self.ask(&directory),
             Some((checks, files)) if turn == Turn::First => {
                 let promise = case.subject.promise();
-                let keeps = |found: &subject::Recovered| judge(found, said, promise).kept();
+                let keeps = |found: &subject::Recovered| {
+                    judge(&case.forgiven(found.clone(), said), said, promise).kept()
+                };
                 checks.once(files, || self.ask(&directory), keeps)
             }
             Some((checks, files)) => {

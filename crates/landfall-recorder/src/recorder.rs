@@ -406,6 +406,9 @@ impl Device for Shared {
         }
         let data = Span::of(bytes);
         let event = state.put(EventKind::Write { offset, data }, bytes);
+        for flush in &mut state.flushes {
+            flush.uncounted.extend(event);
+        }
         let access = match access {
             Access::Cached => Access::Cached,
             // A flush of one write: a device that lies about the others lies about this one too.
@@ -424,9 +427,6 @@ impl Device for Shared {
         state
             .in_flight
             .extend(event.map(|event| InFlight { event, access }));
-        for flush in &mut state.flushes {
-            flush.uncounted.extend(event);
-        }
         let due = state.due(Request::Write { offset, len });
         let request = event.map(Answered::Write);
         Ok(Done { due, request })

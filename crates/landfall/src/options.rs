@@ -119,7 +119,7 @@ impl Options {
         self.max_unsynced_bytes + 2 * self.group_extent() + 4 * self.block_bytes(geometry)
     }
 
-    /// Whether they are as is documented, so that a log can be kept with them on any disk.
+    /// Whether they are as is documented, so that a log can be made with them on any disk.
     pub(crate) fn check_for_any_disk(&self) -> Result<(), Error> {
         self.check(PAGE)
     }

@@ -52,7 +52,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     let configurations = configurations(arguments, &scope, &here)?;
     let Evidence {
         results,
-        is_new,
+        measured,
         kept,
         report,
     } = evidence(arguments, quiet)?;
@@ -97,9 +97,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     let code = match &advice.refused {
         _ if advice.checks.iter().any(risks) => Code::Lost,
         Some(_) => Code::Refused,
-        None if is_new && results.has_failed() => Code::Failed,
-        None if is_new && results.is_too_noisy() => Code::TooNoisy,
-        None => Code::Measured,
+        None => measured,
     };
     ended(code, printed.map(drop).and(kept).and(written))
 }
@@ -224,8 +222,8 @@ fn report_of(arguments: &Advise) -> PathBuf {
 struct Evidence {
     /// Everything that is known, as one document.
     results: Results,
-    /// Whether some of it was measured just now.
-    is_new: bool,
+    /// What came of measuring, if something was measured just now: how earlier runs ended is no matter.
+    measured: Code,
     /// What keeping that came to.
     kept: Result<(), Failure>,
     /// Where the report goes, if there is to be one; it is removed again if none gets there.
@@ -267,7 +265,7 @@ fn of_documents(arguments: &Advise) -> Result<Evidence, Failure> {
     };
     Ok(Evidence {
         results,
-        is_new: false,
+        measured: Code::Measured,
         kept: Ok(()),
         report,
     })
@@ -286,21 +284,22 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
         }
         return Ok(Evidence {
             results: merged(documents, &name, &now)?,
-            is_new: false,
+            measured: Code::Measured,
             kept: Ok(()),
             report: None,
         });
     }
     let unless_written = prepare_directory(&report)?;
-    let mut kept = Ok(());
+    let (mut code, mut kept) = (Code::Measured, Ok(()));
     if !is_measured {
         let (measured, closed) = measured(directory, quiet)?;
         kept = history::keep(&report, &measured).and(closed.map_err(Failure::from));
+        code = lab::code(&measured);
         documents.push(measured);
     }
     Ok(Evidence {
         results: merged(documents, &name, &now)?,
-        is_new: !is_measured,
+        measured: code,
         kept,
         report: Some((report, unless_written)),
     })

@@ -41,11 +41,16 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
         let text = "nothing was measured: this system supports none of these strategies";
         return Err(Failure::new(Code::Refused, text));
     }
-    Ok(match () {
+    Ok(code(&results))
+}
+
+/// How a run ends that measured something.
+pub fn code(results: &Results) -> Code {
+    match () {
         () if results.has_failed() => Code::Failed,
         () if results.is_too_noisy() => Code::TooNoisy,
         () => Code::Measured,
-    })
+    }
 }
 
 /// Runs plans on a site, which is closed afterwards. Returned is also what that came to: results are not lost by it.

@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::judge::AN_HOUR;
-use super::result::{Advice, Choice, Gain, Proof, Quantity, Recommendation, Setting};
+use super::result::{Advice, Basis, Choice, Gain, Proof, Quantity, Recommendation, Setting};
 use super::summary_text::{evidence, losses};
 use crate::config_file::{ConfigFile, version_of};
 use crate::rules::{self, System, UNSET, Value, is_same};
@@ -336,8 +336,10 @@ fn check_one(system: System, file: &Path, configuration: &ConfigFile, advice: &A
             if unused.evidence.is_empty() {
                 unused.evidence.clone_from(&setting.because);
             }
-            // What writes to a plain file did shows nothing of the system.
-            if !unused.evidence.is_empty() {
+            // What writes to a plain file did shows nothing of the system, nor do power cuts of such writes.
+            let gain = unused.gain.as_ref();
+            let is_of_writes = gain.is_some_and(|gain| gain.basis == Basis::Writes);
+            if !is_of_writes && !unused.evidence.is_empty() {
                 check.unused.push(unused);
             }
         }

@@ -55,13 +55,17 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
                 || is_same_storage(&document.filesystem, &all.filesystem));
         let is_of_site = !document.has_only_proofs() && document.site == all.site;
         let is_here = is_on_disk && is_of_site;
-        let is_newer = is_of_place && is_of_site && document.started > all.started;
+        let is_later = document.started > all.started;
+        let is_newer = is_of_place && is_of_site && is_later;
         let mut is_added = false;
         for notice in document.notices {
             let is_known = all.notices.iter().any(|known| known == &notice);
+            // What went wrong in an older run says nothing of a newer one.
+            let is_of_run =
+                [Results::FAILED, Results::NOT_MEASURED].contains(&notice.code.as_str());
             // That the directory was unsafe once is not for ever; that it has become so counts.
             let counts = if notice.weight < Weight::Danger {
-                is_here
+                is_here && (is_later || !is_of_run)
             } else {
                 is_newer
             };
@@ -271,6 +275,23 @@ mod tests {
         let merged = |other: Results| merge(vec![other, measured.clone()]).unwrap().unwrap();
         assert!(merged(danger("2026-03-01T00:00:00Z")).is_in_doubt());
         assert!(!merged(danger("2026-01-01T00:00:00Z")).is_in_doubt());
+    }
+
+    #[test]
+    fn that_an_older_run_failed_does_not_count() {
+        let notice = |code| Notice::new(code, Weight::Warning, "stream was not measured");
+        let failed = |started: &str| Results {
+            notices: vec![notice(Results::FAILED), notice(Results::NOT_MEASURED)],
+            experiments: vec![Found::Stream(Box::new(
+                crate::stream::fixtures::stream_results(),
+            ))],
+            ..of(started, 1.0)
+        };
+        let measured = of("2026-02-01T00:00:00Z", 100.0);
+        let merged = |other: Results| merge(vec![other, measured.clone()]).unwrap().unwrap();
+        let older = merged(failed("2026-01-01T00:00:00Z"));
+        assert_eq!(older.notices, measured.notices);
+        assert!(merged(failed("2026-03-01T00:00:00Z")).has_failed());
     }
 
     #[test]

@@ -16,7 +16,7 @@ pub(crate) use self::option_file::version_of;
 use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
     Include, environment, nats, nats_include, postgres, postgres_include, pragma, property, redis,
-    redis_include, without_sql_comments, yaml,
+    redis_include, sql_statements, yaml,
 };
 use crate::Error;
 use crate::rules::{self, System};
@@ -161,7 +161,11 @@ impl ConfigFile {
             return self.persisted(path, &text);
         }
         if system == System::Sqlite {
-            self.statements(path, &without_sql_comments(&text));
+            for (line, statement) in sql_statements(&text) {
+                if let Some(found) = pragma(&statement) {
+                    self.add(found, path, line);
+                }
+            }
             return Ok(());
         }
         let mut name_of_section = String::new();
@@ -218,25 +222,6 @@ impl ConfigFile {
             }
         }
         Ok(())
-    }
-
-    /// What a script of SQLite sets: a statement may take several lines.
-    fn statements(&mut self, path: &Path, text: &str) {
-        let lines_in = |text: &str| text.matches('\n').count();
-        let mut line = 1;
-        for statement in text.split(';') {
-            let mut own = statement.trim_start();
-            // A command of the shell is a line, without a semicolon.
-            while own.starts_with('.') {
-                own = own.split_once('\n').map_or("", |(_, rest)| rest);
-                own = own.trim_start();
-            }
-            let before = &statement[..statement.len() - own.len()];
-            if let Some(found) = pragma(own) {
-                self.add(found, path, line + lines_in(before));
-            }
-            line += lines_in(statement);
-        }
     }
 
     /// A setting that every version of a server takes.
@@ -566,6 +551,24 @@ mod tests {
             ),
             (
                 System::Sqlite,
+                "PRAGMA journal_mode=WAL\npragma synchronous=OFF\n",
+                "journal_mode",
+                "wal",
+            ),
+            (
+                System::Etcd,
+                "  - |\n    exec etcd \\\n      --unsafe-no-fsync=true \\\n      --name=a\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
+                System::Etcd,
+                "      --unsafe-no-fsync \\\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
+                System::Sqlite,
                 "pragma main.synchronous(1); PRAGMA x=1",
                 "synchronous",
                 "normal",
@@ -582,10 +585,26 @@ mod tests {
             ("PRAGMA\n synchronous = OFF;\n", 1),
             ("SELECT 1;\n\nPRAGMA synchronous\n= OFF;\n", 3),
             ("-- first\n.bail on\nPRAGMA synchronous=OFF", 3),
+            ("PRAGMA journal_mode=WAL\nPRAGMA synchronous=OFF\n", 2),
+            (".print It's on\nPRAGMA synchronous=OFF;\n", 2),
+            ("SELECT 'a\n''b;';/*\n;*/\n PRAGMA synchronous=OFF;\n", 4),
         ] {
             let found = read(System::Sqlite, &[("file", text)]).unwrap();
             let set = found.get("synchronous").unwrap();
             assert_eq!((set.value.as_str(), set.line), ("off", line), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_in_quotes_or_comments_is_no_statement() {
+        for text in [
+            "INSERT INTO n VALUES('a; PRAGMA synchronous=OFF; b');",
+            "INSERT INTO n VALUES('a\nPRAGMA synchronous=OFF; b');",
+            ".print It's on\n/* x; PRAGMA synchronous=OFF; */\n",
+            "SELECT 1 -- It's one; PRAGMA synchronous=OFF;\n; /*\n.print */",
+        ] {
+            let found = read(System::Sqlite, &[("file", text)]).unwrap();
+            assert_eq!(found.settings, [], "{text}");
         }
     }
 

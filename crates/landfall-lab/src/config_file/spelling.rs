@@ -101,7 +101,10 @@ pub(super) fn yaml(line: &str) -> Vec<(String, String)> {
         let (name, value) = part.split_once(':')?;
         Some((unquoted(name), unquoted(value)))
     };
-    let parts = uncommented(line).split(['{', '}', '[', ']', ',']);
+    let line = uncommented(line);
+    // Where a script is quoted, its lines may go on.
+    let line = line.strip_suffix(" \\").unwrap_or(line);
+    let parts = line.split(['{', '}', '[', ']', ',']);
     parts.filter_map(pair).collect()
 }
 
@@ -157,54 +160,70 @@ fn nats_parts(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.starts_with("//"))
 }
 
-/// SQL with its lines as they are, and blanks in place of comments.
-pub(super) fn without_sql_comments(text: &str) -> String {
+/// The statements of a script for SQLite, without comments, and the line on which each begins.
+pub(super) fn sql_statements(script: &str) -> Vec<(usize, String)> {
     /// Where a character stands.
+    #[derive(Clone, Copy)]
     enum Within {
         Text,
         Quote(char),
-        Line,
-        Block,
+        Comment,
     }
     let mut within = Within::Text;
-    let mut plain = String::with_capacity(text.len());
-    let mut characters = text.chars().peekable();
-    while let Some(c) = characters.next() {
-        let next = characters.peek().copied();
-        match within {
-            Within::Text => match (c, next) {
-                ('-', Some('-')) => within = Within::Line,
-                ('/', Some('*')) => {
+    let mut all = Vec::new();
+    let (mut begin, mut statement) = (1, String::new());
+    for (line, text) in (1..).zip(script.lines()) {
+        if matches!(within, Within::Text) {
+            let text = text.trim_start();
+            // A command of the shell is a line, and need not close its quotes.
+            if statement.is_empty() && text.starts_with('.') {
+                continue;
+            }
+            // Lists of pragmas, one to a line, are written without semicolons too.
+            let word = text.get(.."pragma".len());
+            if word.is_some_and(|word| word.eq_ignore_ascii_case("pragma")) {
+                all.push((begin, std::mem::take(&mut statement)));
+            }
+        }
+        let mut characters = text.chars().peekable();
+        while let Some(c) = characters.next() {
+            let next = characters.peek().copied();
+            let mut kept = c;
+            match (within, c) {
+                (Within::Text, ';') => {
+                    all.push((begin, std::mem::take(&mut statement)));
+                    continue;
+                }
+                (Within::Text, '-') if next == Some('-') => break,
+                (Within::Text, '/') if next == Some('*') => {
                     characters.next();
-                    within = Within::Block;
+                    within = Within::Comment;
+                    kept = ' ';
                 }
-                ('\'' | '"', _) => {
-                    within = Within::Quote(c);
-                    plain.push(c);
-                }
-                _ => plain.push(c),
-            },
-            Within::Quote(quote) => {
-                if c == quote {
+                (Within::Text, '\'' | '"' | '`') => within = Within::Quote(c),
+                (Within::Quote(quote), _) if c == quote => within = Within::Text,
+                (Within::Comment, '*') if next == Some('/') => {
+                    characters.next();
                     within = Within::Text;
+                    continue;
                 }
-                plain.push(c);
+                (Within::Comment, _) => continue,
+                _ => {}
             }
-            Within::Line | Within::Block if c == '\n' => {
-                if matches!(within, Within::Line) {
-                    within = Within::Text;
+            if statement.is_empty() {
+                if kept.is_whitespace() {
+                    continue;
                 }
-                plain.push(c);
+                begin = line;
             }
-            Within::Block if (c, next) == ('*', Some('/')) => {
-                characters.next();
-                within = Within::Text;
-                plain.push(' ');
-            }
-            Within::Line | Within::Block => {}
+            statement.push(kept);
+        }
+        if !statement.is_empty() {
+            statement.push('\n');
         }
     }
-    plain
+    all.push((begin, statement));
+    all
 }
 
 /// `PRAGMA name = value`, `PRAGMA schema.name(value)`.

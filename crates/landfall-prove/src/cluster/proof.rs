@@ -442,7 +442,7 @@ fn examine(
         worst_lost: tally.worst_lost,
         only_last: tally.only_last,
         shortest,
-        unchecked: tally.unchecked,
+        unchecked: tally.unchecked(),
         expected: None,
     };
     Ok(Proof {

@@ -102,15 +102,15 @@ impl Composition {
     }
 }
 
-/// How much of an epoch's events happened before the cut. A disk that writes in order has no volatile cache, and is cut while
-/// a write is under way or before it begins; all others hold back what they please until the epoch ends.
+/// How much of all events happened before the cut. A disk that writes in order has no volatile cache, and is cut while a write is
+/// under way or before it begins, which for one that is carried was in an epoch before: it may have been answered since. All others
+/// hold back what they please until the epoch ends.
 pub(super) fn position(epoch: &Epoch, choice: Choice) -> usize {
     match choice {
         Choice::First { writes, .. } => epoch.writes.get(writes as usize).copied(),
         _ => None,
     }
-    // One that is carried was under way when the epoch began.
-    .map_or(epoch.events.end, |event| event.max(epoch.events.start))
+    .unwrap_or(epoch.events.end)
 }
 
 /// Which changes arrived; `sectors` says how many a write has, changed or not.

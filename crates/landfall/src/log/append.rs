@@ -82,6 +82,10 @@ impl<E: Environment> Shared<E> {
         callback: Option<Callback>,
         room: Room,
     ) -> Result<(StateOf<'a, E>, u64), Error> {
+        if callback.is_some() {
+            // It would be called by a thread that there may not be.
+            self.require_ours()?;
+        }
         let count = count_of(records.len())?;
         let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
         let whole = whole as u64 + HEADER as u64;
@@ -97,13 +101,13 @@ impl<E: Environment> Shared<E> {
             let is_full = callback.is_some()
                 && state.filling.callbacks.len() >= self.options.max_pending_commits as usize;
             if state.is_batch_open {
-                state = self.space.wait(state);
+                state = self.wait_for_space(state)?;
             } else if is_full {
                 state = self.make_room(state)?;
             } else if takes_of_kept(&state) {
                 self.retry_segment(&mut state, &mut tries)?;
                 self.work.wake_all();
-                state = self.space.wait(state);
+                state = self.wait_for_space(state)?;
             } else {
                 break;
             }
@@ -111,10 +115,6 @@ impl<E: Environment> Shared<E> {
         if records.is_empty() {
             let next = state.next_lsn;
             return Ok((state, next));
-        }
-        // It would wait for a thread that there may not be.
-        if callback.is_some() && state.filling.callbacks.is_empty() {
-            self.require_ours()?;
         }
         let appended = if whole <= self.block_bytes {
             self.append_whole(state, records, whole)
@@ -163,7 +163,7 @@ impl<E: Environment> Shared<E> {
             if !is_begun {
                 // Others were let in meanwhile.
                 while state.is_batch_open && self.refusal(&state).is_none() {
-                    state = self.space.wait(state);
+                    state = self.wait_for_space(state)?;
                 }
                 if let Some(error) = self.refusal(&state) {
                     return Err(error);
@@ -373,12 +373,11 @@ impl<E: Environment> Shared<E> {
         }
         state.tally.segment_waits += 1;
         self.work.wake_all();
-        Ok((self.space.wait(state), false))
+        Ok((self.wait_for_space(state)?, false))
     }
 
     /// Why no segment can be made, if that was tried since this was asked first: there may be space by now.
     fn retry_segment(&self, state: &mut State<E>, tries: &mut Tries) -> Result<(), Error> {
-        self.require_ours()?;
         let Some(error) = state.segments.take_failure() else {
             return Ok(());
         };
@@ -444,7 +443,7 @@ impl<E: Environment> Shared<E> {
             }
             if state.is_batch_open {
                 // Only when it ends is known what it leaves.
-                state = self.space.wait(state);
+                state = self.wait_for_space(state)?;
                 continue;
             }
             // Whoever gives a promise back looks at this after it has done so: see `Reservation`.
@@ -467,9 +466,16 @@ impl<E: Environment> Shared<E> {
                 })?;
                 self.work.wake_all();
             }
-            state = self.space.wait(state);
+            let waited = self.wait_for_space(state);
             self.reserving.fetch_sub(1, Ordering::SeqCst);
+            state = waited?;
         }
+    }
+
+    /// Waits until there may be space: in a process that was forked nobody would say so.
+    fn wait_for_space<'a>(&self, state: StateOf<'a, E>) -> Result<StateOf<'a, E>, Error> {
+        self.require_ours()?;
+        Ok(self.space.wait(state))
     }
 
     /// Has what was gathered written, by the writer, the thread that is at it, or this one.
@@ -477,15 +483,15 @@ impl<E: Environment> Shared<E> {
         if let Some(error) = self.refusal(&state) {
             return Err(error);
         }
-        self.require_ours()?;
         if state.writer.is_none() {
-            return Ok(self.space.wait(state));
+            return self.wait_for_space(state);
         }
         if state.has_writer && self.has_work(&state) {
             // While that writes this thread can fill the other buffer.
             self.writing.wake_one();
-            return Ok(self.space.wait(state));
+            return self.wait_for_space(state);
         }
+        self.require_ours()?;
         self.drive(state);
         Ok(E::lock(&self.state))
     }

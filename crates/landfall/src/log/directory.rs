@@ -15,7 +15,8 @@ use super::control::ControlFile;
 use super::examine::{End, Visit, examine};
 use super::files::{self, FIRST_SEGMENTS, Files, SegmentFile};
 use super::format::{
-    CONTROL_DRAFT, Control, Geometry, HEADER, Kind, SegmentHeader, Shutdown, segment_name,
+    CONTROL_DRAFT, CONTROL_NAME, Control, Geometry, HEADER, Kind, SegmentHeader, Shutdown,
+    segment_name,
 };
 use super::scan::Scanner;
 use super::segments::{Segment, Segments};
@@ -158,10 +159,7 @@ impl<E: Environment> Directory<E> {
             storage.sync()
         };
         prepare().map_err(making(options))?;
-        let (log, first_lsn) = match found {
-            Some(record) => (record.log, record.first_lsn),
-            None => (self.environment.random(), first_lsn),
-        };
+        let log = found.map_or_else(|| self.environment.random(), |record| record.log);
         let record = Control {
             generation: 1,
             log,
@@ -367,6 +365,19 @@ pub(crate) fn open<E: Environment>(
     directory.make(&options, first_lsn, kind)?;
     let examined = directory.examine(&mut |_| Ok(()))?;
     directory.begin(examined, options)
+}
+
+/// Refuses options with which a log cannot be made on every disk. One that is there keeps the sizes that it was made with.
+pub(crate) fn check_for_any_disk<E: Environment>(
+    environment: &E,
+    options: &Options,
+) -> Result<(), Error> {
+    // There may be no directory yet.
+    let names = environment.storage().names().unwrap_or_default();
+    if names.iter().any(|name| name == CONTROL_NAME) {
+        return Ok(());
+    }
+    options.check_for_any_disk()
 }
 
 /// Gives the segments that nobody has entered other names: a sync of the directory may have failed when they were made,

@@ -145,8 +145,9 @@ impl Log {
     ///
     /// Open it after forking: what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: Options) -> Result<Log, Error> {
-        options.check_for_any_disk()?;
-        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        let machine = machine(directory.as_ref());
+        directory::check_for_any_disk(&machine, &options)?;
+        let handle = Handle::open(&machine, options)?;
         Ok(Log { handle })
     }
 

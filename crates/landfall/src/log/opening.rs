@@ -216,6 +216,23 @@ fn a_disk_that_is_full_when_a_log_is_made_is_said_to_be_full() {
 }
 
 #[test]
+fn a_log_whose_making_was_cut_off_begins_where_it_is_asked_to() {
+    let world = with(Files::new());
+    let mut directory = Directory::lock(&world).unwrap();
+    directory.make(&options(), 500, Kind::Log).unwrap();
+    drop(directory);
+    assert_eq!(open(&world).first_lsn(), Lsn(1));
+}
+
+#[test]
+fn sizes_that_not_every_disk_takes_are_refused_where_there_is_no_log() {
+    let check = |files: Files| directory::check_for_any_disk(&with(files), &options());
+    let refused = check(Files::new());
+    assert!(matches!(refused, Err(Error::Options(_))), "{refused:?}");
+    check(closed(1)).unwrap();
+}
+
+#[test]
 fn what_was_promised_is_not_written_again() {
     // All but the last of them: the next one promises a block.
     let (_, end) = examine(killed(20)).unwrap();

@@ -99,6 +99,8 @@ impl<E: Environment> Reader<E> {
             if self.found.is_some() {
                 return self.next();
             }
+            // In a process that was forked no more comes.
+            self.shared.require_ours()?;
             if !self.wait() {
                 return Ok(None);
             }

@@ -362,9 +362,10 @@ impl<E: Environment> Shared<E> {
             self.environment.yield_now();
         }
         if let Err(error) = self.write_control(&mut control, record) {
+            // Before anybody else can write it: what the file says now is not known.
+            E::lock(&self.state).fail("truncating", error.clone().into_source());
             drop(control);
-            let source = error.clone().into_source();
-            self.poison(E::lock(&self.state), "truncating", source);
+            self.announce_poison();
             return Err(error);
         }
         release();
@@ -392,11 +393,15 @@ impl<E: Environment> Shared<E> {
         drop(state);
         let record = durable.noted_in(control.record);
         let written = self.write_control(&mut control, record);
-        drop(control);
         let mut state = E::lock(&self.state);
         match written {
             Ok(()) => state.promised = state.promised.max(durable.position),
-            Err(error) => self.poison(state, "noting what is durable", error.into_source()),
+            Err(error) => {
+                // As in `truncate_before`.
+                state.fail("noting what is durable", error.into_source());
+                drop((state, control));
+                self.announce_poison();
+            }
         }
     }
 
@@ -471,7 +476,7 @@ impl<E: Environment> Shared<E> {
 mod tests {
     use super::*;
     use crate::log::Handle;
-    use crate::log::salvaging::{Files, settle, with};
+    use crate::log::salvaging::{Files, World, settle, with};
 
     #[test]
     fn a_process_that_was_forked_writes_nothing() {
@@ -501,6 +506,16 @@ mod tests {
         }
         log.close().unwrap();
         assert!(world.storage().files() == before);
+        // Nor does it wait for what a thread of its parent was at.
+        World::lock(&log.shared.state).is_batch_open = true;
+        let waiting = [
+            log.append(b"of its child").map(drop),
+            log.shared.reserve(1).map(drop),
+        ];
+        for refused in waiting {
+            assert!(matches!(refused, Err(Error::Forked)), "{refused:?}");
+        }
+        World::lock(&log.shared.state).is_batch_open = false;
         // It is still open where it was opened.
         process.store(1, Ordering::Relaxed);
         log.append_durable(b"of its parent").unwrap();

@@ -22,6 +22,16 @@ fn fail(world: &World, name: &str, byte: u64) {
     device.bad_byte.store(byte, Relaxed);
 }
 
+/// Waits until the thread that makes segments has nothing to do.
+fn settle(state: &Handle<Sum, World>) {
+    while !World::lock(&state.shared.log.shared.state)
+        .segments
+        .is_settled()
+    {
+        std::thread::yield_now();
+    }
+}
+
 /// The one snapshot that there is said to be damaged, and why.
 fn damage(files: &Files) -> String {
     let mut snapshots = inspect(files).unwrap().snapshots;
@@ -263,12 +273,7 @@ fn no_snapshot_is_taken_after_one_that_could_not_be_published() {
     let world = with(with_snapshots(1));
     let state = open(&world).unwrap();
     state.shared.apply(1).unwrap();
-    while !World::lock(&state.shared.log.shared.state)
-        .segments
-        .is_settled()
-    {
-        std::thread::yield_now();
-    }
+    settle(&state);
     let device = world.storage().device();
     device.no_sync.store(true, Relaxed);
     let first = state.shared.snapshot();
@@ -424,6 +429,21 @@ fn closing_it_in_a_process_that_was_forked_leaves_it_open() {
     process.store(1, Relaxed);
     assert_eq!(state.shared.apply(3).unwrap(), 4);
     state.shared.close().unwrap();
+}
+
+#[test]
+fn a_process_that_was_forked_takes_no_snapshot() {
+    let world = with(with_snapshots(1));
+    let state = open(&world).unwrap();
+    settle(&state);
+    let before = world.storage().files();
+    let process = &world.storage().device().process;
+    process.store(2, Relaxed);
+    let refused = state.shared.snapshot();
+    assert!(matches!(refused, Err(Error::Forked)), "{refused:?}");
+    assert!(world.storage().files() == before);
+    process.store(1, Relaxed);
+    assert_eq!(state.shared.snapshot().unwrap().name, "snapshot-000002");
 }
 
 #[test]

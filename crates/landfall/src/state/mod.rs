@@ -48,6 +48,7 @@ pub use serde::{Serde, SerdeState};
 use self::shared::Shared;
 use crate::environment::{Environment, Machine, machine};
 use crate::log::Counters;
+use crate::log::directory::check_for_any_disk;
 use crate::{Commit, Error, Lsn};
 
 /// An error of the user's code.
@@ -62,8 +63,8 @@ pub type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 /// [`apply`](State::apply) must be deterministic: it depends on the state and the command alone. A restart applies the same
 /// commands again, those of a part in the same order, and must get the same result.
 ///
-/// A restart calls `decode` and `apply`, and snapshots that are taken automatically call `capture`, `write` and `read`, on threads
-/// of the library, with stacks of 8 MiB, or of what the variable `RUST_MIN_STACK` says.
+/// A restart calls `decode` and `apply`, a snapshot that is read back calls `read`, and those that are taken automatically call
+/// `capture` and `write`, on threads of the library, with stacks of 8 MiB, or of what the variable `RUST_MIN_STACK` says.
 pub trait State: Default + Send + Sync + Sized + 'static {
     /// A change of the state.
     type Command;
@@ -233,8 +234,9 @@ impl<S: State> Journaled<S> {
     /// reports damage, it has changed nothing. Returns [`Error::Locked`] if another handle has the state open. Open it after
     /// forking: what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: StateOptions) -> Result<Self, Error> {
-        options.log.check_for_any_disk()?;
-        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        let machine = machine(directory.as_ref());
+        check_for_any_disk(&machine, &options.log)?;
+        let handle = Handle::open(&machine, options)?;
         Ok(Journaled { handle })
     }
 
@@ -284,8 +286,9 @@ impl<S: State> Journaled<S> {
     /// Takes a snapshot now and waits for it. Snapshots are also taken automatically, by
     /// [`max_recovery_time`](StateOptions::max_recovery_time).
     ///
-    /// If it fails, the snapshot before and the log since are still there. The first one of a handle is read back before it
-    /// takes the place of anything: that needs the memory of another part, and fails if the state cannot read it.
+    /// If it fails, the snapshot before and the log since are still there. Where opening found none to read, the first one is
+    /// read back before it takes the place of anything: that needs the memory of another part, and fails if the state cannot
+    /// read it.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {
         self.handle.shared.snapshot()
     }

@@ -188,6 +188,8 @@ fn choose<S: State, E: Environment>(
                     first: found.first,
                 });
                 restart.snapshot = Some(name);
+                // So the state can read what it writes.
+                taking.is_read_back = true;
                 loaded = Some(found);
             }
             Err(error @ Error::Snapshot { .. }) => {
@@ -282,6 +284,7 @@ fn load<S: State, E: Environment>(
     let take = |part: S, lsn: u64| {
         loaded.parts.push(part);
         loaded.lsns.push(lsn);
+        Ok(())
     };
     loaded.end = read_parts::<S, E>(&mut reader, unreadable, take)?;
     loaded.raw_bytes = reader.raw_bytes;
@@ -293,7 +296,7 @@ fn load<S: State, E: Environment>(
 pub(super) fn read_parts<S: State, E: Environment>(
     reader: &mut Reader<E>,
     unreadable: impl Fn(String) -> Error,
-    mut take: impl FnMut(S, u64),
+    mut take: impl FnMut(S, u64) -> Result<(), Error>,
 ) -> Result<u64, Error> {
     let mut parts = 0;
     loop {
@@ -315,7 +318,7 @@ pub(super) fn read_parts<S: State, E: Environment>(
                     Ok(Err(error)) => return Err(unreadable(error.to_string())),
                     Err(_) => return Err(unreadable("it panicked".to_owned())),
                 };
-                take(part, lsn);
+                take(part, lsn)?;
                 parts += 1;
             }
             Next::End { .. } if parts != S::PARTS => {

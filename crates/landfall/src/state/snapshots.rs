@@ -4,15 +4,15 @@
 //! is not in it, while nobody can change that part. What came before that number is in it, what comes after is
 //! applied again; so the parts need no common moment. It is published, by its name, when it is durable, and when the
 //! log is durable up to the last number in it: it never has what the log may yet lose. Only then is the log truncated, up to
-//! where the oldest snapshot that is kept needs it. The first one since the state was opened is read back before it is
-//! published.
+//! where the oldest snapshot that is kept needs it. Where opening found none to read, the first one
+//! is read back before it is published.
 //!
 //! Whatever fails leaves the snapshots that were there, and the log.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::format::{DRAFT, Header, snapshot_name};
@@ -40,7 +40,7 @@ pub(crate) struct Taking {
     /// Those of which nothing can be made.
     pub unusable: Vec<String>,
     pub next_number: u64,
-    /// Whether a snapshot was read back since the state was opened.
+    /// Whether one could be read, when the state was opened or since.
     pub is_read_back: bool,
     /// Why nobody knows which snapshots are there after a power cut: another sync of the directory would say that
     /// all is well.
@@ -55,13 +55,23 @@ struct Draft<F> {
     longest_capture: Duration,
 }
 
+fn not_written(why: String) -> Error {
+    Error::io("write a snapshot")(io::Error::other(why))
+}
+
+fn unreadable(what: String) -> Error {
+    not_written(format!("it cannot be read back: {what}"))
+}
+
 impl<S: State, E: Environment> Shared<S, E> {
     /// Takes one, and waits for it.
-    pub fn snapshot(&self) -> Result<Snapshot, Error> {
+    pub fn snapshot(self: &Arc<Self>) -> Result<Snapshot, Error> {
+        // What is written here, or removed where it fails, is the parent's.
+        self.log.shared.require_ours()?;
         self.snapshot_with(&mut E::lock(&self.taking))
     }
 
-    fn snapshot_with(&self, taking: &mut Taking) -> Result<Snapshot, Error> {
+    fn snapshot_with(self: &Arc<Self>, taking: &mut Taking) -> Result<Snapshot, Error> {
         // What a user's code does must leave what was there, as every failure does.
         let taken = catch_unwind(AssertUnwindSafe(|| self.take(taking)));
         let mut counters = E::lock(&self.counters);
@@ -106,7 +116,7 @@ impl<S: State, E: Environment> Shared<S, E> {
         }
     }
 
-    fn take(&self, taking: &mut Taking) -> Result<Snapshot, Error> {
+    fn take(self: &Arc<Self>, taking: &mut Taking) -> Result<Snapshot, Error> {
         if let Some(source) = &taking.failure {
             return Err(Error::Unpublished(source.clone()));
         }
@@ -226,18 +236,35 @@ impl<S: State, E: Environment> Shared<S, E> {
 
     /// Reads the draft back, as a restart will, and says how long that took: what can be written and never read back must not
     /// take the place of the log.
-    fn read_draft(&self) -> Result<Duration, Error> {
-        let unreadable = |what: String| {
-            let source = io::Error::other(format!("it cannot be read back: {what}"));
-            Error::io("write a snapshot")(source)
+    fn read_draft(self: &Arc<Self>) -> Result<Duration, Error> {
+        let came = Arc::new(OnceLock::new());
+        let (own, coming) = (self.clone(), came.clone());
+        let work = move || {
+            let _ = coming.set(own.read_parts_of_draft());
         };
-        let (read, took) = self.time(|| {
-            let granule = self.log.shared.geometry.granule;
-            let mut reader = Reader::open(&self.environment, DRAFT, granule)?;
-            // Each part is dropped before the next one is read.
-            read_parts::<S, E>(&mut reader, unreadable, |_, _| ())
+        let (joined, took) = self.time(|| {
+            // Whoever asks for a snapshot may have a small stack.
+            let thread = self.environment.spawn("landfall-read-back", work);
+            thread.map(E::join)
         });
-        read.map(|_| took)
+        joined.map_err(Error::io("start a thread of the state"))?;
+        let read = came.get().cloned();
+        // A part may have panicked when it was dropped.
+        read.unwrap_or_else(|| Err(unreadable("it panicked".to_owned())))?;
+        Ok(took)
+    }
+
+    fn read_parts_of_draft(&self) -> Result<(), Error> {
+        let granule = self.log.shared.geometry.granule;
+        let mut reader = Reader::open(&self.environment, DRAFT, granule)?;
+        // Each part is dropped before the next one is read.
+        let take = |_: S, _: u64| {
+            if self.is_closing.load(Ordering::SeqCst) {
+                return Err(not_written("the state is being closed".to_owned()));
+            }
+            Ok(())
+        };
+        read_parts::<S, E>(&mut reader, unreadable, take).map(drop)
     }
 
     /// What a part is written from, the first command that is not in it, and how long nobody could change it.

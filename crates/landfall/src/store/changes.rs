@@ -297,14 +297,16 @@ impl Changes {
         };
     }
 
-    /// Whether no key has a value, in any version, but such as were removed with a range.
-    pub fn gives_nothing(&self) -> bool {
-        let mut all = self.range(Bound::Unbounded, Bound::Unbounded);
-        all.all(|(key, versions)| {
+    /// Keys that have a value, in any version, but such as were removed with a range.
+    pub fn given_keys(&self) -> usize {
+        let all = self.range(Bound::Unbounded, Bound::Unbounded);
+        let given = all.filter(|(key, versions)| {
             let removed = self.removed.last(key, u64::MAX);
-            let mut given = versions.newest_first();
-            given.all(|one| one.value.is_none() || removed.is_some_and(|last| last > one.lsn))
-        })
+            let is_removed = |lsn| removed.is_some_and(|last| last > lsn);
+            let mut versions = versions.newest_first();
+            versions.any(|one| one.value.is_some() && !is_removed(one.lsn))
+        });
+        given.count()
     }
 
     /// Whether no key is there, but for ranges.

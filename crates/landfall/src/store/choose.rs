@@ -75,8 +75,8 @@ impl<E: Environment> Candidate<E> {
     }
 
     /// Whether writing it frees more than it takes: nothing of its changes gives a key a value, or leaves that were removed whole took
-    /// more than that.
-    fn frees_more(&self, oldest: Option<u64>) -> bool {
+    /// more than that. Each leaf that is given something may become two.
+    fn frees_more(&self, oldest: Option<u64>, granule: u64) -> bool {
         let group = E::share(&self.place.group);
         let removed = group.active.removed();
         let ends = group.leaves.iter().skip(1).map(|next| Some(&*next.low));
@@ -84,7 +84,9 @@ impl<E: Environment> Candidate<E> {
         let gone =
             leaves.filter(|(leaf, end)| removed.of_keys(&leaf.low, *end, oldest) == Removed::All);
         let freed: u64 = gone.map(|(leaf, _)| leaf.page.bytes()).sum();
-        freed > group.active.bytes as u64 || group.active.gives_nothing()
+        let given = group.active.given_keys();
+        let takes = group.active.bytes as u64 + 2 * granule * given.min(group.leaves.len()) as u64;
+        given == 0 || freed > takes
     }
 
     /// What is best made of its changes.
@@ -255,7 +257,7 @@ impl<E: Environment> Shared<E> {
             Effort::Keyspaces => false,
             Effort::Removals => {
                 let is_asked_for = one.first.is_some() && !is_later(one) && !one.is_damaged;
-                is_asked_for && one.frees_more(oldest)
+                is_asked_for && one.frees_more(oldest, self.granule)
             }
         });
         if found.len() > most_groups {

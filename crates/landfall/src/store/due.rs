@@ -65,6 +65,8 @@ impl<E: Environment> Shared<E> {
         let most_removals = self.most_changes() + self.most_changes().max(LEAST_REMOVALS);
         let mut has_met_damage = false;
         while is_full() {
+            // In a process that was forked nobody makes any.
+            self.log.shared.require_ours()?;
             let mut work = E::lock(&self.work);
             let tried = work.tried;
             self.is_due.store(true, Ordering::Release);

@@ -294,7 +294,12 @@ impl<E: Environment> Shared<E> {
             Err(Failure::Damage(error)) => {
                 let keyspace = &*chosen.keyspace.name;
                 tracing::warn!(%error, keyspace, "the changes of a group cannot be written into its leaves");
-                E::exclude(&chosen.group).damage = Some(error.clone());
+                let mut group = E::exclude(&chosen.group);
+                // What was removed meanwhile may be what is damaged: it is tried again.
+                if group.active.removed().is_empty() {
+                    group.damage = Some(error.clone());
+                }
+                drop(group);
                 progress.damage = Some(error);
                 progress.is_damage_of_changes |= !chosen.frozen.is_empty();
                 Ok(())

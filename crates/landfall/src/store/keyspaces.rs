@@ -39,6 +39,7 @@ impl<E: Environment> Shared<E> {
 
     /// Protects leaves like this from the next checkpoint on, and remembers it durably.
     pub fn set_protection(&self, asked: Protection) -> Result<ProtectionChoice, Error> {
+        self.log.shared.require_ours()?;
         let choice = match asked {
             Protection::Auto => {
                 // One at a time, in the one file that there is for it, and without what a checkpoint writes.

@@ -93,6 +93,7 @@ pub use verify::{DamagedLeaf, StoreVerification};
 use self::checkpoint::Goal;
 use crate::Error;
 use crate::environment::{Machine, machine};
+use crate::log::directory::check_for_any_disk;
 
 /// Bytes of the longest key, and of the longest name of a keyspace.
 const MOST_KEY: usize = 64 << 10;
@@ -147,8 +148,9 @@ impl Store {
     /// reported, and nothing was changed. Returns [`Error::Locked`] if another handle has the store open. Open it after forking:
     /// what was opened before writes nothing for the other process ([`Error::Forked`]).
     pub fn open(directory: impl AsRef<Path>, options: StoreOptions) -> Result<Store, Error> {
-        options.log.check_for_any_disk()?;
-        let handle = Handle::open(&machine(directory.as_ref()), options)?;
+        let machine = machine(directory.as_ref());
+        check_for_any_disk(&machine, &options.log)?;
+        let handle = Handle::open(&machine, options)?;
         Ok(Store {
             handle: Arc::new(handle),
         })

@@ -401,8 +401,10 @@ fn who_has_a_closed_store_is_told_so() {
     keyspace.insert("k", "v").unwrap();
     let mut pairs = keyspace.range::<&str>(..);
     let nothing = store.batch();
+    let reads_alone = store.serialisable_transaction();
     store.close().unwrap();
     assert!(matches!(nothing.commit(), Err(Error::Closed)));
+    assert!(matches!(reads_alone.commit(), Err(Error::Closed)));
     assert!(matches!(keyspace.get("k"), Err(Error::Closed)));
     assert!(matches!(keyspace.insert("k", "w"), Err(Error::Closed)));
     assert!(matches!(pairs.next(), Some(Err(Error::Closed))));

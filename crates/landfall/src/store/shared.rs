@@ -191,12 +191,11 @@ impl<E: Environment> Shared<E> {
     ) -> Result<Option<(Lsn, T)>, Error> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
-        if writes.is_empty() && checks.is_none() {
-            // Nobody is to be told that all is well where nothing can be committed any more.
-            return self.log.shared.require_open().map(|()| None);
-        }
         let is_removal = writes.gives_nothing();
-        if !writes.is_empty() {
+        if writes.is_empty() {
+            // Nobody is to be told that all is well where nothing can be committed any more.
+            self.log.shared.require_open()?;
+        } else {
             self.wait_for_room(is_removal)?;
         }
         let encoded = writes.record().encode();

@@ -262,6 +262,35 @@ fn what_is_slower_or_does_not_fit_is_shown_to_be() {
     assert!(said.contains(words), "{said}");
 }
 
+/// However many power cuts such writes were proven in.
+#[test]
+fn what_was_measured_of_plain_writes_alone_is_not_called_unused() {
+    let mut advice = advice();
+    let mut choices = advice.settings.iter().flat_map(|one| &one.choices);
+    let proof = choices.find_map(|choice| choice.proof.clone()).unwrap();
+    for (basis, expected) in [(Basis::Alike, 1), (Basis::Writes, 0)] {
+        let mut settings = advice.settings.iter_mut();
+        let setting = settings.find(|one| one.setting == "journal_mode").unwrap();
+        setting.value = Some("delete".to_owned());
+        for choice in &mut setting.choices {
+            choice.recommendation = Recommendation::NoGain;
+            if choice.value == "delete" {
+                choice.recommendation = Recommendation::Use;
+                choice.proof = Some(Proof {
+                    basis,
+                    ..proof.clone()
+                });
+                let gain = choice.gain.as_mut().unwrap();
+                (gain.basis, gain.times.low, gain.times.high) = (basis, 2.0, 3.0);
+            }
+        }
+        let text = "PRAGMA journal_mode=wal;\nPRAGMA synchronous=extra;\n";
+        let said = unused(&advice, System::Sqlite, text);
+        let of_it = said.iter().filter(|one| one.contains("journal_mode=wal"));
+        assert_eq!(of_it.count(), expected, "{said:?}");
+    }
+}
+
 /// How large an hour of writes is only a target can tell.
 #[test]
 fn a_small_log_is_said_to_write_more_where_the_better_size_is_known() {

@@ -628,3 +628,20 @@ fn a_write_in_flight_is_lost_after_the_flush_and_before_the_next() {
         assert!(end.count() <= 1, "{model}");
     }
 }
+
+/// It was answered, and acknowledged, before the flush was that did not count it in.
+#[test]
+fn a_disk_that_writes_in_order_has_what_was_answered_during_a_flush() {
+    let recording = RecordingBuilder::new(2048)
+        .sector(0, 1)
+        .mark(b"ack")
+        .flush_but(&[0])
+        .build();
+    let lost = |model| {
+        let images = made(&recording, &survey(&recording, model, usize::MAX));
+        let images = images.into_iter().filter(|(disk, _)| disk[0] == 0);
+        images.map(|(_, position)| position).max()
+    };
+    assert!(lost(Model::Prefix) <= Some(1), "{:?}", lost(Model::Prefix));
+    assert!(lost(Model::Subset) > Some(1));
+}

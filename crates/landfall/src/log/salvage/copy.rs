@@ -51,9 +51,9 @@ impl<'a, T: Environment> Copy<'a, T> {
                 let _ = log.close();
                 (storage.names().unwrap_or_default(), None)
             }
-            // Opening may have made a part of a log, and that holds nothing; or somebody else has come between.
+            // Opening may have made a log, or a part of one, and that holds nothing; or somebody else has come between.
             None if self.is_begun => match Directory::lock(self.to) {
-                Ok(directory) if directory.record().is_none_or(|record| record.epoch == 0) => {
+                Ok(directory) if self.holds_nothing(&directory) => {
                     (directory.names().to_vec(), Some(directory))
                 }
                 _ => return,
@@ -69,6 +69,19 @@ impl<'a, T: Environment> Copy<'a, T> {
                 tracing::warn!(%error, name, "a file of half a copy cannot be removed");
             }
         }
+    }
+
+    /// Whether what is there is a log as `log` makes it, opened once at the most, without any record.
+    fn holds_nothing(&self, directory: &Directory<T>) -> bool {
+        let is_empty = |record: &Control| {
+            let examined = directory.examine(&mut |_| Ok(()));
+            examined.is_ok_and(|examined| examined.end.next_lsn == record.first_lsn)
+        };
+        directory.record().is_none_or(|record| match record.epoch {
+            0 => true,
+            1 => record.kind == self.kind && is_empty(record),
+            _ => false,
+        })
     }
 
     pub fn append(&mut self, lsn: u64, bytes: &[u8]) -> Result<(), Error> {
@@ -148,5 +161,27 @@ impl<'a, T: Environment> Copy<'a, T> {
             missing: std::mem::take(&mut self.missing),
             ends_cleanly: is_closed && known == end,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::salvage::with_source;
+    use crate::log::salvaging::{closed, log, with};
+
+    #[test]
+    fn what_opening_left_is_taken_away_unless_somebody_has_appended_to_it() {
+        for records in [0, 1] {
+            let (from, to) = (with(closed(3)), with(log(records, |_| ())));
+            let removed = with_source(&from, |source| {
+                let mut copy = Copy::new(source, &to, Kind::Log, None);
+                copy.is_begun = true;
+                copy.remove(|_| false);
+                Ok(())
+            });
+            removed.unwrap();
+            assert_eq!(to.storage().files().is_empty(), records == 0);
+        }
     }
 }
