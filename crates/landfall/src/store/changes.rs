@@ -297,16 +297,22 @@ impl Changes {
         };
     }
 
-    /// Keys that have a value, in any version, but such as were removed with a range.
-    pub fn given_keys(&self) -> usize {
-        let all = self.range(Bound::Unbounded, Bound::Unbounded);
-        let given = all.filter(|(key, versions)| {
+    /// How many values keys were given, and what both take, but for such as were removed with a range.
+    pub fn given(&self) -> (usize, usize) {
+        let mut given = (0, 0);
+        for (key, versions) in self.range(Bound::Unbounded, Bound::Unbounded) {
             let removed = self.removed.last(key, u64::MAX);
             let is_removed = |lsn| removed.is_some_and(|last| last > lsn);
-            let mut versions = versions.newest_first();
-            versions.any(|one| one.value.is_some() && !is_removed(one.lsn))
-        });
-        given.count()
+            let there = versions
+                .newest_first()
+                .filter(|one| !is_removed(one.lsn))
+                .filter_map(|one| one.value);
+            for value in there {
+                given.0 += 1;
+                given.1 += key.len() + value.len();
+            }
+        }
+        given
     }
 
     /// Whether no key is there, but for ranges.

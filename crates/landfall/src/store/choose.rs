@@ -84,9 +84,9 @@ impl<E: Environment> Candidate<E> {
         let gone =
             leaves.filter(|(leaf, end)| removed.of_keys(&leaf.low, *end, oldest) == Removed::All);
         let freed: u64 = gone.map(|(leaf, _)| leaf.page.bytes()).sum();
-        let given = group.active.given_keys();
-        let takes = group.active.bytes as u64 + 2 * granule * given.min(group.leaves.len()) as u64;
-        given == 0 || freed > takes
+        let (values, bytes) = group.active.given();
+        let takes = bytes as u64 + 2 * granule * values.min(group.leaves.len()) as u64;
+        values == 0 || freed > takes
     }
 
     /// What is best made of its changes.

@@ -248,10 +248,13 @@ pub(crate) fn rows_wait_in_each_group(seed: u64, planted: Option<Fault>) -> Outc
         };
         while one.give(rng)? {}
         // Of one group the leaves go but for that of which a row waits: that frees more than it takes.
+        let leaves = |index: &usize| Simulated::share(&groups[*index].group).leaves.clone();
+        let largest = (0..groups.len() - 1).max_by_key(|index| leaves(index).len());
         let (low, high) = {
-            let group = Simulated::share(&groups[1].group);
-            let second = group.leaves.get(1).ok_or("a group has one leaf")?;
-            (second.low.clone(), groups[2].low.clone())
+            let largest = largest.ok_or("there is one group")?;
+            let second = leaves(&largest).get(1).map(|leaf| leaf.low.clone());
+            let second = second.ok_or("a group has one leaf")?;
+            (second, groups[largest + 1].low.clone())
         };
         let free = store.shared.space.free_bytes();
         let range = KeyRange::of(&Bounds::of(&(low..high))).ok_or("no keys are between")?;
