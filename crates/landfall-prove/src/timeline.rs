@@ -47,7 +47,10 @@ fn around(
             }
         }
     }
-    let begin = begin.max(position.saturating_sub(MOST_BEFORE));
+    // A write that was under way when the power failed may be older than its epoch.
+    let begin = begin
+        .min(position)
+        .max(position.saturating_sub(MOST_BEFORE));
     let end = events.len().min(position + AFTER);
     let mut moments = Vec::new();
     for (index, event) in events.iter().enumerate().take(end).skip(begin) {

@@ -260,7 +260,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             }
         },
         (_, 0) => ":".to_owned(),
-        (_, _) => format!(" ({more} more reasons: --tables):"),
+        (_, _) => format!(" ({more} more doubts: --tables):"),
     };
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
@@ -315,15 +315,15 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
-        commands.push((proof(), "again, when it is quiet".to_owned()));
+        commands.push((proof(), "when quiet".to_owned()));
     }
     let advise = ["sudo", landfall, "advise"].into_iter();
     let advise = words(advise.chain(directory.as_deref()));
-    commands.push((advise, "settings to change; changes none".to_owned()));
+    commands.push((advise, "lists settings to change".to_owned()));
     if measures_sync && !results.experiments.iter().any(|one| one.name() == "torn") {
         let torn = ["sudo", landfall, "lab", "torn"].into_iter();
         let torn = words(torn.chain(directory.as_deref()));
-        commands.push((torn, "what torn pages cost".to_owned()));
+        commands.push((torn, "the cost of torn-page protection".to_owned()));
     }
     if let Some(document) = kept.document.map(quoted) {
         let tables = words([landfall, "show", "--tables", &document]);

@@ -98,7 +98,7 @@ function drawLatency(chart, width) {
   const [left, right, padding] = [48, 10, 0.12];
   const heading = (curve) => (curve.durable ? curve.label : `✕ ${curve.label}`);
   // A column is as wide as its heading, which is bold; on a phone there are two all the same, and what is too long is cut.
-  const least = Math.max(145, widest(chart.curves.map(heading)) * 1.15) / (1 - padding);
+  const least = Math.max(145, widest(chart.curves.map(heading), BOLD)) / (1 - padding);
   const columns = Math.max(2, Math.min(5, Math.floor((width - left - right) / least)));
   const rows = Math.ceil(chart.curves.length / columns);
   const spots = chart.curves.flatMap((curve, index) =>

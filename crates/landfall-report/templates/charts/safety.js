@@ -7,8 +7,7 @@ const safetySymbols = ["circle", "times", "square", "triangle"];
 
 function drawSafety(chart, width) {
   const { groups, rows } = chart;
-  // In bold a text is wider.
-  const beside = (row) => (row.best ? `${row.text}, ${chart.named}     ` : row.text);
+  const beside = (row) => (row.best ? `${row.text}, ${chart.named}` : row.text);
   const layout = rowLayout(rows.map((row) => (row.best ? `${row.label}mm` : row.label)), width, rows.map(beside));
   if (layout.above) {
     layout.step = 33;
@@ -32,7 +31,7 @@ function drawSafety(chart, width) {
     [those.filter((row) => !leftward(row)), "high", "start", 9],
     [those.filter(leftward), "low", "end", -9],
   ].filter(([rest]) => rest.length).map(([rest, x, textAnchor, dx]) =>
-    Plot.text(rest, { x, y: "label", text: (row) => beside(row).trimEnd(), textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
+    Plot.text(rest, { x, y: "label", text: beside, textAnchor, dx, ...halo, fill: "var(--ink)", ...more }));
   const above = (those, more) =>
     [Plot.text(those, { y: "label", text: (row) => row.text.replace(" ops/s", ""), frameAnchor: "right", textAnchor: "end", dy: -12, ...halo, fill: "var(--ink)", ...more })];
   const texts = layout.above ? above : besides;
@@ -60,11 +59,11 @@ function drawSafety(chart, width) {
       rateAxis(ticks, "operations per second", chart.log),
       Plot.ruleX(best, { x: "value", stroke: strong, strokeDasharray: "4 3" }),
       ...[best, some((row) => !row.best)].map((those) =>
-        Plot.text(those, { y: "label", text: "label", frameAnchor: "left", fontWeight: those === best ? 700 : 400, ...name }),
+        Plot.text(those, { y: "label", text: "label", frameAnchor: "left", fontWeight: those === best ? BOLD : 400, ...name }),
       ),
       Plot.text(heads, {
         y: "label", text: "name", frameAnchor: "left", textAnchor: "start", dx: layout.above ? 0 : 8 - layout.left, dy: 3,
-        fill: colour, fontWeight: 700, fontSize: 13, ...halo,
+        fill: colour, fontWeight: BOLD, fontSize: 13, ...halo,
       }),
       Plot.ruleY(rows, { x1: "low", x2: "high", y: "label", stroke: colour, strokeWidth: 3, strokeOpacity: 0.45 }),
       Plot.dot(best, { x: "value", y: "label", r: 9, stroke: strong, strokeWidth: 1.5 }),
@@ -73,7 +72,7 @@ function drawSafety(chart, width) {
       dots(2, { r: 4, fill: "var(--page)" }),
       dots(3, { r: 4, fill: "var(--page)" }),
       ...texts(some((row) => !row.best), {}),
-      ...texts(best, { fontWeight: 700, fill: strong }),
+      ...texts(best, { fontWeight: BOLD, fill: strong }),
     ],
   });
 }

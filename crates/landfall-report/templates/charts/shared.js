@@ -19,11 +19,12 @@ const rateFormat = (value) =>
   : `${+value.toPrecision(3)}`;
 
 const ruler = document.createElement("canvas").getContext("2d");
-const textWidth = (text) => {
-  ruler.font = "12px system-ui, sans-serif";
+const BOLD = 700;
+const textWidth = (text, weight = 400) => {
+  ruler.font = `${weight} 12px system-ui, sans-serif`;
   return ruler.measureText(text).width;
 };
-const widest = (texts) => Math.ceil(Math.max(0, ...texts.map(textWidth)));
+const widest = (texts, weight) => Math.ceil(Math.max(0, ...texts.map((text) => textWidth(text, weight))));
 
 const plot = (options) =>
   Plot.plot({
@@ -76,7 +77,7 @@ function rateScale(items, log, room, textOf) {
   const position = (log ? d3.scaleLog() : d3.scaleLinear()).domain(domain);
   const leftward = (item) => log && position(item.low) > 0.55;
   const overhang = (item) => {
-    const text = textWidth(textOf(item)) + 18;
+    const text = textWidth(textOf(item), item.best ? BOLD : undefined) + 18;
     return leftward(item) ? 0 : room - (room - text) / Math.max(position(item.high), 0.01);
   };
   const marginRight = Math.max(18, ...items.map(overhang));

@@ -286,7 +286,7 @@ impl<S: State> Journaled<S> {
     /// Takes a snapshot now and waits for it. Snapshots are also taken automatically, by
     /// [`max_recovery_time`](StateOptions::max_recovery_time).
     ///
-    /// If it fails, the snapshot before and the log since are still there. Where opening found none to read, the first one is
+    /// If it fails, the snapshot before and the log since are still there. The first one of a handle is
     /// read back before it takes the place of anything: that needs the memory of another part, and fails if the state cannot
     /// read it.
     pub fn snapshot(&self) -> Result<Snapshot, Error> {

@@ -188,8 +188,6 @@ fn choose<S: State, E: Environment>(
                     first: found.first,
                 });
                 restart.snapshot = Some(name);
-                // So the state can read what it writes.
-                taking.is_read_back = true;
                 loaded = Some(found);
             }
             Err(error @ Error::Snapshot { .. }) => {

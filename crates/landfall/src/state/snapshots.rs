@@ -40,7 +40,7 @@ pub(crate) struct Taking {
     /// Those of which nothing can be made.
     pub unusable: Vec<String>,
     pub next_number: u64,
-    /// Whether one could be read, when the state was opened or since.
+    /// Whether one could be read back since the state was opened: what an older program wrote tells nothing of what this one writes.
     pub is_read_back: bool,
     /// Why nobody knows which snapshots are there after a power cut: another sync of the directory would say that
     /// all is well.

@@ -63,7 +63,7 @@ impl<E: Environment> Shared<E> {
         let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
         let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
         let most_removals = self.most_changes() + self.most_changes().max(LEAST_REMOVALS);
-        let mut has_met_damage = false;
+        let mut met_damage = 0;
         while is_full() {
             // In a process that was forked nobody makes any.
             self.log.shared.require_ours()?;
@@ -79,10 +79,9 @@ impl<E: Environment> Shared<E> {
             }
             match work.failure.as_ref().filter(|_| work.tried != tried) {
                 None => {}
-                // It may have tried a group alone that cannot be written, which nobody knew: now others come before that one.
-                Some(failure) if is_of_groups(failure) && !has_met_damage => {
-                    has_met_damage = true;
-                }
+                // It may have tried a group alone that cannot be written, which nobody knew, or of which a range was removed meanwhile: now
+                // others come before that one.
+                Some(failure) if is_of_groups(failure) && met_damage < 2 => met_damage += 1,
                 Some(failure) => {
                     let is_helped =
                         matches!(failure, Error::NoSpace { .. }) || is_of_groups(failure);

@@ -243,7 +243,7 @@ impl<'a> Lead<'a> {
         let together = many.median(Metric::P99Us)?;
         let threads = many.axes.threads?;
         Some(format!(
-            "99% of writes take at most {} µs in the first row, {} with {threads} threads.",
+            "99% of writes take at most {} µs in the first row, {} µs with {threads} threads.",
             thousands(alone),
             thousands(together)
         ))
@@ -419,7 +419,7 @@ mod tests {
             "As fast, within error: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
             "16 threads, one file, write 4.0 times as often as one: they share flushes.",
-            "99% of writes take at most 3,000 µs in the first row, 750 with 16 threads.",
+            "99% of writes take at most 3,000 µs in the first row, 750 µs with 16 threads.",
         ];
         assert_eq!(text, expected.join("\n"));
     }

@@ -95,7 +95,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         _ => 4,
     });
     let mut legend =
-        vec!["Marks are medians of rounds, bars their 95% intervals; where bars overlap, these rounds tell no difference.".to_owned()];
+        vec!["Marks are medians of rounds, bars their 95% intervals; where bars overlap, do not rank the ways.".to_owned()];
     if is_proven {
         legend.push("0/300 means: lost in 0 of 300 simulated power cuts.".to_owned());
         let is_bare = |(one, _): &Timed<'_>| {

@@ -14,8 +14,8 @@ pub(crate) struct Copy<'a, T: Environment> {
     options: Options,
     kind: Kind,
     log: Option<Handle<T>>,
-    /// The directory was empty, and a log was to be made in it.
-    is_begun: bool,
+    /// The directory was empty, and a log was to be made in it, from this record on.
+    begun: Option<u64>,
     /// The record that comes next in the damaged log; `None`: whichever is the first, since nothing says what was
     /// truncated away.
     expected: Option<u64>,
@@ -36,7 +36,7 @@ impl<'a, T: Environment> Copy<'a, T> {
             options: Options::default().segment_bytes(source.geometry.segment),
             kind,
             log: None,
-            is_begun: false,
+            begun: None,
             expected,
             copied: 0,
             missing: Vec::new(),
@@ -52,13 +52,15 @@ impl<'a, T: Environment> Copy<'a, T> {
                 (storage.names().unwrap_or_default(), None)
             }
             // Opening may have made a log, or a part of one, and that holds nothing; or somebody else has come between.
-            None if self.is_begun => match Directory::lock(self.to) {
-                Ok(directory) if self.holds_nothing(&directory) => {
+            None => match self.begun.map(|first| (first, Directory::lock(self.to))) {
+                Some((first, Ok(directory)))
+                    if self.holds_nothing(&directory, first)
+                        && !directory.names().iter().any(|name| is_beside(name)) =>
+                {
                     (directory.names().to_vec(), Some(directory))
                 }
                 _ => return,
             },
-            None => return,
         };
         let is_of_log = |name: &str| {
             [CONTROL_NAME, CONTROL_DRAFT].contains(&name) || segment_number(name).is_some()
@@ -71,15 +73,15 @@ impl<'a, T: Environment> Copy<'a, T> {
         }
     }
 
-    /// Whether what is there is a log as `log` makes it, opened once at the most, without any record.
-    fn holds_nothing(&self, directory: &Directory<T>) -> bool {
-        let is_empty = |record: &Control| {
+    /// Whether what is there is a log as `log` makes it from this first record on, opened once at the most, without any record.
+    fn holds_nothing(&self, directory: &Directory<T>, first_lsn: u64) -> bool {
+        let is_empty = || {
             let examined = directory.examine(&mut |_| Ok(()));
-            examined.is_ok_and(|examined| examined.end.next_lsn == record.first_lsn)
+            examined.is_ok_and(|examined| examined.end.next_lsn == first_lsn)
         };
         directory.record().is_none_or(|record| match record.epoch {
             0 => true,
-            1 => record.kind == self.kind && is_empty(record),
+            1 => record.kind == self.kind && record.first_lsn == first_lsn && is_empty(),
             _ => false,
         })
     }
@@ -115,7 +117,7 @@ impl<'a, T: Environment> Copy<'a, T> {
                 let segment = self.options.segment_bytes.max(4 * granule);
                 let options = self.options.clone();
                 let options = options.segment_bytes(segment.next_multiple_of(granule));
-                self.is_begun = true;
+                self.begun = Some(first_lsn);
                 let shared = directory::open(self.to, options, first_lsn, self.kind)?;
                 let log = Handle { shared };
                 if log.shared.epoch > 1 {
@@ -176,7 +178,7 @@ mod tests {
             let (from, to) = (with(closed(3)), with(log(records, |_| ())));
             let removed = with_source(&from, |source| {
                 let mut copy = Copy::new(source, &to, Kind::Log, None);
-                copy.is_begun = true;
+                copy.begun = Some(1);
                 copy.remove(|_| false);
                 Ok(())
             });
