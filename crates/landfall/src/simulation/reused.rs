@@ -7,8 +7,9 @@ use super::disk::{Disk, Loss};
 use super::environment::{Simulated, Way};
 use super::history::Broken;
 use super::scenario::{Log, Outcome, simulate};
+use super::torn_over::{small, wrong};
 use crate::log::Handle;
-use crate::{Error, Lsn, Options};
+use crate::{Error, Lsn};
 
 const LIVES: usize = 8;
 /// Segments that a disk has space for.
@@ -19,14 +20,7 @@ pub(crate) fn reused(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
         let way = Way::any(rng);
         let scale = u64::from(way.granule) / 512;
-        let options = Options {
-            segment_bytes: 4096 * scale,
-            spare_segments: 1,
-            buffer_bytes: 4096 * scale,
-            max_unwritten_bytes: 512 * scale,
-            max_unsynced_bytes: 1 << 20,
-            max_pending_commits: 4,
-        };
+        let options = small(scale);
         let mut disk = Disk::new(way.block(), rng.u64(..));
         // Where it may begin, and where it ends.
         let (mut firsts, mut end) = ([Lsn(1); 2], Lsn(1));
@@ -68,10 +62,6 @@ fn fill(log: &Log, bytes: usize) -> Result<Lsn, Broken> {
             Err(other) => return Err(wrong(other)),
         }
     }
-}
-
-fn wrong(error: Error) -> Broken {
-    format!("an honest disk failed: {error}")
 }
 
 fn read_all(log: &Log) -> Result<(), Broken> {

@@ -23,14 +23,7 @@ pub(crate) fn torn_over(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, found| {
         let way = Way::any(rng);
         let scale = u64::from(way.granule) / 512;
-        let options = Options {
-            segment_bytes: [4096, 16384][rng.usize(0..2)] * scale,
-            spare_segments: 1,
-            buffer_bytes: 4096 * scale,
-            max_unwritten_bytes: 512 * scale,
-            max_unsynced_bytes: 1 << 20,
-            max_pending_commits: 4,
-        };
+        let options = small(scale).segment_bytes([4096, 16384][rng.usize(0..2)] * scale);
         let mut disk = Disk::new(way.block(), rng.u64(..));
         // By the byte that tells it.
         let mut known: Vec<u8> = Vec::new();
@@ -77,7 +70,19 @@ pub(crate) fn torn_over(seed: u64, planted: Option<Fault>) -> Outcome {
     })
 }
 
-fn wrong(error: Error) -> Broken {
+/// Of a log that soon needs another segment, on a disk whose blocks have so many times 512 bytes.
+pub(super) fn small(scale: u64) -> Options {
+    Options {
+        segment_bytes: 4096 * scale,
+        spare_segments: 1,
+        buffer_bytes: 4096 * scale,
+        max_unwritten_bytes: 512 * scale,
+        max_unsynced_bytes: 1 << 20,
+        max_pending_commits: 4,
+    }
+}
+
+pub(super) fn wrong(error: Error) -> Broken {
     format!("an honest disk failed: {error}")
 }
 
