@@ -131,6 +131,16 @@ impl Block {
         }
     }
 
+    /// Bytes of a key and its value.
+    pub fn bytes_of(&self, index: usize) -> usize {
+        let entry = &self.entries[index];
+        let value = match entry.value {
+            REMOVED => 0,
+            value => value as usize,
+        };
+        entry.key as usize + value
+    }
+
     /// That it takes.
     pub fn memory(&self) -> usize {
         let entries = self.entries.capacity() * size_of::<Entry>();

@@ -9,6 +9,7 @@ use std::ops::Bound;
 use super::block::Block;
 pub(crate) use super::block::{Version, Versions};
 use super::heads::Heads;
+use super::piece::Most;
 use super::removed::{KeyRange, RemovedRanges};
 
 /// Whether a version of this commit is seen by somebody, when the key was given another one at `next`.
@@ -210,25 +211,26 @@ impl Changes {
         blocks.flat_map(move |block| block.range(from, to))
     }
 
-    /// The key of so manyth an entry of a range, from its front; `None`: it has fewer.
-    pub fn key_ahead(&self, from: Bound<&[u8]>, mut count: usize) -> Option<&[u8]> {
+    /// The key of the entry that fills a piece, from the front of a range; `None`: all of it is less.
+    pub fn key_ahead(&self, from: Bound<&[u8]>, mut most: Most) -> Option<&[u8]> {
         let first = match from {
             Bound::Unbounded => 0,
             Bound::Included(key) | Bound::Excluded(key) => self.block_of(key),
         };
         let mut begin = self.blocks.get(first)?.begin(from);
         for block in &self.blocks[first..] {
-            if count <= block.len() - begin {
-                return Some(block.key(begin + count - 1));
+            for index in begin..block.len() {
+                if most.is_filled_by(1, block.bytes_of(index)) {
+                    return Some(block.key(index));
+                }
             }
-            count -= block.len() - begin;
             begin = 0;
         }
         None
     }
 
-    /// The key of so manyth an entry of a range, from its end; `None`: it has fewer.
-    pub fn key_back(&self, to: Bound<&[u8]>, mut count: usize) -> Option<&[u8]> {
+    /// The key of the entry that fills a piece, from the end of a range; `None`: all of it is less.
+    pub fn key_back(&self, to: Bound<&[u8]>, mut most: Most) -> Option<&[u8]> {
         let last = match to {
             Bound::Unbounded => self.blocks.len().checked_sub(1)?,
             Bound::Included(key) | Bound::Excluded(key) => self.block_of(key),
@@ -238,10 +240,11 @@ impl Changes {
             if index < last {
                 end = block.len();
             }
-            if count <= end {
-                return Some(block.key(end - count));
+            for index in (0..end).rev() {
+                if most.is_filled_by(1, block.bytes_of(index)) {
+                    return Some(block.key(index));
+                }
             }
-            count -= end;
         }
         None
     }
@@ -480,8 +483,9 @@ mod tests {
             for count in 1..=entries.len() + 1 {
                 let bound = Bound::Excluded(&bounds.0[..]);
                 let nth = |list: &[&Vec<u8>]| list.get(count - 1).map(|key| key.to_vec());
-                prop_assert_eq!(changes.key_ahead(bound, count).map(<[u8]>::to_vec), nth(&ahead));
-                prop_assert_eq!(changes.key_back(bound, count).map(<[u8]>::to_vec), nth(&back));
+                let most = Most { entries: count, bytes: usize::MAX };
+                prop_assert_eq!(changes.key_ahead(bound, most).map(<[u8]>::to_vec), nth(&ahead));
+                prop_assert_eq!(changes.key_back(bound, most).map(<[u8]>::to_vec), nth(&back));
             }
 
             let whole = all_of(&changes);

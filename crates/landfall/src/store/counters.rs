@@ -50,6 +50,8 @@ pub struct StoreCounters {
     pub cached_bytes: u64,
     /// Bytes in memory of which keys leaves may have.
     pub filter_bytes: u64,
+    /// Bytes in memory of where leaves and runs are, about, and of fingerprints of what runs have.
+    pub index_bytes: u64,
     /// Bytes of the data file that leaves take now, but for leaves in place.
     pub tree_bytes: u64,
     /// Bytes of it that runs take now.

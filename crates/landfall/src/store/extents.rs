@@ -145,6 +145,8 @@ pub(crate) struct Space<E: Environment> {
     pub cached: AtomicUsize,
     /// Bytes of what is known of keys that leaves lack.
     pub filters: AtomicUsize,
+    /// Bytes of what is known of where pages are, and of keys that runs have.
+    pub index: AtomicUsize,
 }
 
 impl<E: Environment> Space<E> {
@@ -153,6 +155,7 @@ impl<E: Environment> Space<E> {
             free: E::mutex(Free::default()),
             cached: AtomicUsize::new(0),
             filters: AtomicUsize::new(0),
+            index: AtomicUsize::new(0),
         })
     }
 

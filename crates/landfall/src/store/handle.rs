@@ -86,6 +86,7 @@ impl<E: Environment> Handle<E> {
             waiting_bytes: shared.changes.load(Ordering::Relaxed) as u64,
             cached_bytes: shared.space.cached.load(Ordering::Relaxed) as u64,
             filter_bytes: shared.space.filters.load(Ordering::Relaxed) as u64,
+            index_bytes: shared.space.index.load(Ordering::Relaxed) as u64,
             tree_bytes: buffered.leaf_bytes,
             buffered_bytes: buffered.run_bytes,
             file_bytes: shared.space.end(),

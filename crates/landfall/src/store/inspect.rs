@@ -10,7 +10,7 @@ use super::iterate::{Bounds, runs_in};
 use super::leaf::Leaf;
 use super::options::{KeyspaceOptions, StoreOptions};
 use super::page::{self, Pointer};
-use super::piece::{Piece, overlay};
+use super::piece::{Most, Piece, overlay};
 use super::protection::ProtectionChoice;
 use super::restart::{Found, read};
 use super::runs::expected::{ExpectedWrites, Rows};
@@ -265,7 +265,7 @@ impl<E: Environment> Opened<E> {
                 let mut runs = Vec::new();
                 let mut is_known = true;
                 for run in group.runs.iter() {
-                    match run.part(self, (from, to), usize::MAX, false) {
+                    match run.part(self, (from, to), Most::ALL, false) {
                         Ok(part) => runs.push(part.blocks),
                         // What is older may not count any more.
                         Err(error) => {

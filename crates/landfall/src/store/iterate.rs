@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use super::gaps::{WORTH, covers, together};
 use super::leaf::Leaf;
 pub(crate) use super::piece::Pair;
-use super::piece::{Piece, Seen, overlay};
+use super::piece::{Most, Piece, Seen, overlay};
 use super::removed::{RemovedRanges, cut_at_removed};
 use super::snapshots::View;
 use super::tree::{Keyspace, Page, Place, group_of};
@@ -24,6 +24,8 @@ use crate::environment::{Environment, planted};
 const FIRST: usize = if cfg!(test) { 2 } else { 32 };
 /// That any piece has at most: each is copied with the lock of its group held.
 const MOST: usize = if cfg!(test) { 8 } else { 1024 };
+/// Bytes of them, with which a piece ends: an iterator that nobody asks for more holds them.
+const MOST_BYTES: usize = if cfg!(test) { 1 << 10 } else { 256 << 10 };
 
 /// Removals of a group that somebody passes over, from which on it is to be merged.
 const TEDIOUS: usize = if cfg!(test) { 8 } else { 1000 };
@@ -284,7 +286,10 @@ impl<E: Environment> Range<E> {
             !keys.is_empty(),
             "a leaf that has nothing of the range was chosen"
         );
-        let most = self.most;
+        let most = Most {
+            entries: self.most,
+            bytes: MOST_BYTES,
+        };
         for changes in group.changes() {
             let key = if backwards {
                 changes.key_back(borrowed(&keys.to), most)
@@ -370,7 +375,7 @@ impl<E: Environment> Range<E> {
             });
         }
         self.rest.take(keys, backwards);
-        self.most = (2 * most).min(MOST);
+        self.most = (2 * self.most).min(MOST);
         Ok(found)
     }
 }

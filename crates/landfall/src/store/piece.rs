@@ -13,6 +13,28 @@ pub(crate) type Pair = (Vec<u8>, Vec<u8>);
 /// A key, and what it has; `None`: it is removed.
 pub(crate) type Seen = (Vec<u8>, Option<Vec<u8>>);
 
+/// What a piece may have until it is filled.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Most {
+    pub entries: usize,
+    pub bytes: usize,
+}
+
+impl Most {
+    /// All there is.
+    pub const ALL: Most = Most {
+        entries: usize::MAX,
+        bytes: usize::MAX,
+    };
+
+    /// Takes so many entries, which have so many bytes; whether that fills it.
+    pub fn is_filled_by(&mut self, entries: usize, bytes: usize) -> bool {
+        self.entries = self.entries.saturating_sub(entries);
+        self.bytes = self.bytes.saturating_sub(bytes);
+        self.entries == 0 || self.bytes == 0
+    }
+}
+
 /// Two lists in the order of their keys as one. Of a key that both have, the newer one counts.
 pub(super) fn overlay(
     older: impl Iterator<Item = Seen>,

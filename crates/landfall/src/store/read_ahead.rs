@@ -44,18 +44,22 @@ impl<E: Environment> ReadAhead<E> {
 
     /// What is in a leaf. It is needed once, and not kept.
     pub fn leaf(&mut self, page: &Arc<Page<E>>) -> Result<Arc<Leaf>, Error> {
+        // Those before it are not asked for any more.
+        let is_page = |wanted: &Arc<Page<E>>| Arc::ptr_eq(wanted, page);
+        if let Some(behind) = self.wanted.iter().position(is_page) {
+            self.wanted.drain(..=behind);
+        }
         if let Some(bytes) = self.read.remove(&page.pointer.offset) {
             return self.decoded(page, &bytes);
         }
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
         }
-        let is_page = |wanted: &Arc<Page<E>>| Arc::ptr_eq(wanted, page);
-        if let Some(behind) = self.wanted.iter().position(is_page) {
-            self.wanted.drain(..=behind);
-        }
         let mut bytes = page.pointer.extent(self.store.granule);
-        let others = self.wanted.iter().filter(|page| page.cached().is_none());
+        let is_missing = |page: &&Arc<Page<E>>| {
+            !self.read.contains_key(&page.pointer.offset) && page.cached().is_none()
+        };
+        let others = self.wanted.iter().filter(is_missing);
         let others = others.take_while(|page| {
             bytes += page.pointer.extent(self.store.granule);
             bytes <= self.store.at_hand()

@@ -217,7 +217,8 @@ impl<'a, E: Environment> Replay<'a, E> {
                     }
                 }
             }
-            if self.backlog.memory() > SORTED {
+            // Where there is little memory, less of it.
+            if self.backlog.memory() > SORTED.min(self.most.max(LARGE)) {
                 self.fill();
             }
         }

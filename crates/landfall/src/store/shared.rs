@@ -90,6 +90,9 @@ pub(crate) struct Shared<E: Environment> {
     pub is_closing: AtomicBool,
 }
 
+/// Which part of a store's memory leaves may have that were read, whatever else takes it.
+const LEAST_LEAVES: usize = 8;
+
 /// What changes may take of a store's memory.
 pub(super) fn most_changes(memory_bytes: usize) -> usize {
     memory_bytes / 2
@@ -346,12 +349,15 @@ impl<E: Environment> Shared<E> {
         }
     }
 
-    /// Forgets leaves that were read until they take no more than changes leave of the memory.
+    /// Forgets leaves that were read until they take no more than all else leaves of the memory.
     pub fn fit_leaves(&self) {
         let changes = self.changes.load(Ordering::Relaxed);
         let filters = self.space.filters.load(Ordering::Relaxed);
-        let most = self.options.memory_bytes.saturating_sub(changes + filters);
-        self.cache.fit(&self.space, most);
+        let index = self.space.index.load(Ordering::Relaxed);
+        let memory = self.options.memory_bytes;
+        let most = memory.saturating_sub(changes + filters + index);
+        // Where the index alone takes too much, a few leaves stay: else each read would read one that was just read.
+        self.cache.fit(&self.space, most.max(memory / LEAST_LEAVES));
     }
 
     /// Whether what changes are said to take is what they take: while nobody commits, and no checkpoint is made.

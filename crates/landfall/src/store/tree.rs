@@ -46,6 +46,11 @@ pub(crate) struct Page<E: Environment> {
 }
 
 impl<E: Environment> Page<E> {
+    /// Bytes of memory that a page takes, whatever is known of what is in it: with its extent, its slot, the head of its first key and a
+    /// short one, and what allocating these five takes.
+    pub const MEMORY: usize =
+        size_of::<Page<E>>() + size_of::<Extent<E>>() + size_of::<Slot<E>>() + 8 + 32 + 48;
+
     pub fn new(pointer: Pointer, extent: Extent<E>) -> Arc<Page<E>> {
         Page::of(pointer, Arc::new(extent))
     }
@@ -63,6 +68,8 @@ impl<E: Environment> Page<E> {
     }
 
     fn of(pointer: Pointer, extent: Arc<Extent<E>>) -> Arc<Page<E>> {
+        let index = &extent.space.index;
+        index.fetch_add(Page::<E>::MEMORY, Ordering::Relaxed);
         Arc::new(Page {
             pointer,
             extent,
@@ -121,11 +128,10 @@ impl<E: Environment> Drop for Page<E> {
     fn drop(&mut self) {
         self.keep(None);
         let filter = E::lock(&self.kept).filter.take();
-        let filters = &self.extent.space.filters;
-        filters.fetch_sub(
-            filter.map_or(0, |filter| filter.memory()),
-            Ordering::Relaxed,
-        );
+        let space = &self.extent.space;
+        let memory = filter.map_or(0, |filter| filter.memory());
+        space.filters.fetch_sub(memory, Ordering::Relaxed);
+        space.index.fetch_sub(Page::<E>::MEMORY, Ordering::Relaxed);
     }
 }
 

@@ -26,12 +26,14 @@ pub(super) mod sources;
 pub(super) mod write;
 
 use std::ops::{Bound, Range};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, OnceLock};
 
 use self::entry::{BlockEntry, RunEntry, decode_index, fingerprint};
 use super::extents::Extent;
 use super::leaf::Leaf;
 use super::page::Pointer;
+use super::piece::Most;
 use super::tree::{Leaves, Page, Slot};
 use crate::Error;
 use crate::environment::Environment;
@@ -75,6 +77,9 @@ pub(crate) struct Part {
 pub(crate) struct Index<E: Environment> {
     pub blocks: Arc<Leaves<E>>,
     fingerprints: Vec<Box<[u16]>>,
+    extent: Arc<Extent<E>>,
+    /// Bytes of memory that fingerprints take.
+    memory: usize,
 }
 
 impl<E: Environment> Index<E> {
@@ -89,10 +94,23 @@ impl<E: Environment> Index<E> {
             });
             fingerprints.push(block.fingerprints);
         }
+        // With what it takes to allocate them.
+        let each = fingerprints.iter().map(|prints| 2 * prints.len() + 32);
+        let memory = each.sum();
+        extent.space.index.fetch_add(memory, Ordering::Relaxed);
         Arc::new(Index {
             blocks: Leaves::new(slots),
             fingerprints,
+            extent: extent.clone(),
+            memory,
         })
+    }
+}
+
+impl<E: Environment> Drop for Index<E> {
+    fn drop(&mut self) {
+        let index = &self.extent.space.index;
+        index.fetch_sub(self.memory, Ordering::Relaxed);
     }
 }
 
@@ -183,19 +201,18 @@ impl<E: Environment> Run<E> {
         Ok(found.map(|entry| entry.value.map(<[u8]>::to_vec)))
     }
 
-    /// The blocks that have keys of a range, from one end on, until they have so many entries of it.
+    /// The blocks that have keys of a range, from one end on, until their entries of it fill a piece.
     pub fn part(
         &self,
         reader: &(impl Reader<E> + ?Sized),
         range: (Bound<&[u8]>, Bound<&[u8]>),
-        most: usize,
+        mut most: Most,
         backwards: bool,
     ) -> Result<Part, Error> {
         let index = self.index(reader)?;
         let blocks = &index.blocks;
         let Range { start: first, end } = index.of_keys(range);
         let mut found = Vec::new();
-        let mut count = 0;
         for step in first..end {
             let place = if backwards {
                 end - 1 - (step - first)
@@ -204,7 +221,9 @@ impl<E: Environment> Run<E> {
             };
             let leaf = reader.block(&blocks[place].page)?;
             let entries = leaf.entries_of(range.0, range.1);
-            count += entries.len();
+            // With a block that has nothing of the range no piece can end.
+            let has_some = !entries.is_empty();
+            let is_filled = has_some && most.is_filled_by(entries.len(), leaf.memory());
             let last = if backwards {
                 entries.clone().next()
             } else {
@@ -212,7 +231,7 @@ impl<E: Environment> Run<E> {
             };
             let last = last.and_then(|last| Some(leaf.entry(last)?.key.to_vec()));
             found.push(leaf);
-            if count >= most && step + 1 < end {
+            if is_filled && step + 1 < end {
                 if backwards {
                     found.reverse();
                 }

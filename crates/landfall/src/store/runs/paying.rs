@@ -208,6 +208,8 @@ fn after_a_checkpoint_that_panicked_none_is_made() {
         index: OnceLock::from(Arc::new(Index {
             blocks: Leaves::new(vec![first.clone(), before, first]),
             fingerprints: vec![Box::default(); 3],
+            extent: run.extent.clone(),
+            memory: 0,
         })),
     };
     let runs = std::mem::replace(
