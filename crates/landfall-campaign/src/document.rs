@@ -9,6 +9,8 @@ use crate::content::{CampaignId, Digest};
 
 /// Name and version of the document's schema.
 const SCHEMA: &str = "landfall-campaign-shard/1";
+/// The environment variable in which whoever starts a shard says what the machine is called.
+const MACHINE: &str = "LANDFALL_MACHINE";
 
 /// What one shard has done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,10 +60,7 @@ impl ShardDocument {
             shard,
             started,
             seconds: 0.0,
-            machine: rustix::system::uname()
-                .nodename()
-                .to_string_lossy()
-                .into_owned(),
+            machine: machine(std::env::var(MACHINE).ok()),
             outcomes: Vec::new(),
         }
     }
@@ -88,5 +87,28 @@ impl ShardDocument {
             )));
         }
         serde_json::from_slice(bytes).map_err(unreadable)
+    }
+}
+
+/// What the machine is called: as is said, or else by its host name. That of a container is the container's own.
+fn machine(said: Option<String>) -> String {
+    said.filter(|name| !name.is_empty()).unwrap_or_else(|| {
+        rustix::system::uname()
+            .nodename()
+            .to_string_lossy()
+            .into_owned()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_is_called_as_is_said_or_else_by_its_host_name() {
+        assert_eq!(machine(Some("node-7".to_owned())), "node-7");
+        let host = machine(None);
+        assert!(!host.is_empty());
+        assert_eq!(machine(Some(String::new())), host);
     }
 }

@@ -3,6 +3,7 @@
 //! Threads: the caller's, which waits. The program ends with it, however it ends.
 
 use std::fs;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
@@ -37,7 +38,9 @@ pub fn run_program(program: &Path, words: &[String], stop: &Stop) -> Result<Ende
         .args(words)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
-        .stderr(stderr);
+        .stderr(stderr)
+        // Ctrl-C at a terminal would tell it a second time, which means that it is to end without cleaning up.
+        .process_group(0);
     end_with_this_thread(&mut command, Signal::TERM);
     let mut child = command.spawn().map_err(cannot())?;
     let mut is_told = false;
@@ -47,7 +50,7 @@ pub fn run_program(program: &Path, words: &[String], stop: &Stop) -> Result<Ende
         }
         if stop.is_requested() && !is_told {
             is_told = true;
-            // A terminal told it too; a scheduler tells its parent only.
+            // If it has ended meanwhile there is nobody to tell.
             let _ = kill_process(Pid::from_child(&child), Signal::TERM);
         }
         std::thread::sleep(GLANCE);

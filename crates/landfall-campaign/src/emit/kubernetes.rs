@@ -92,6 +92,11 @@ spec:
           env:
             - name: CAMPAIGN
               value: {location}
+            # Which node it ran on. Pods have other names each time, and two of them on one node are one machine.
+            - name: LANDFALL_MACHINE
+              valueFrom:
+                fieldRef:
+                  fieldPath: spec.nodeName
 {env}          # Proofs mount filesystems on loop devices and FUSE.
           securityContext:
             privileged: true

@@ -113,17 +113,17 @@ fn failing_states(document: &ShardDocument) -> u64 {
     failing.fold(0, u64::saturating_add)
 }
 
-/// Prints what a shard came to, a line for each task.
+/// Prints what a shard came to, a line for each task. What was lost is said by the exit code once all was done: who starts
+/// shards takes that for the end, and starts one again that failed.
 fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> {
     let mut code = Code::Measured;
     for (task, outcome) in plan.tasks.iter().zip(&document.outcomes) {
         let said = match outcome {
             Outcome::Done { results, .. } => {
                 let proofs: Vec<&ProofResults> = results.proofs().collect();
-                for proof in &proofs {
-                    if !proof.is_idle() {
-                        code = worse(code, code_of(proof.outcome()));
-                    }
+                let mut outcomes = proofs.iter().map(|proof| proof.outcome());
+                if outcomes.any(|outcome| outcome == ProofOutcome::LostSomething) {
+                    code = Code::Lost;
                 }
                 match proofs.as_slice() {
                     [] => "measured".to_owned(),
@@ -136,14 +136,17 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
             }
             Outcome::Failed { why, .. } => {
                 complain(&format!("{}: {}", task.command, plain(why)));
-                code = worse(code, Code::Failed);
                 continue;
             }
         };
         let said = plain(&said);
         print_bytes(format!("{}: {said}\n", task.command).as_bytes())?;
     }
-    Ok(code)
+    Ok(if document.is_whole(plan) {
+        code
+    } else {
+        Code::Failed
+    })
 }
 
 /// What a proof's outcome is as an exit code.
