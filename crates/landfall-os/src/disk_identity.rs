@@ -41,9 +41,22 @@ impl DiskIdentity {
         }
     }
 
-    /// What no other disk has; `None` if it says nothing of the kind, as virtual disks and loop devices do not.
+    /// What tells it from others of its model; `None` if it says nothing of the kind, as virtual disks and loop devices do not.
+    /// Disks of two models may have the same.
     pub fn unique(&self) -> Option<&str> {
         self.serial.as_deref().or(self.wwid.as_deref())
+    }
+
+    /// All that must be equal of [the same](DiskIdentity::is_same) disk, as a text.
+    pub fn identifying_text(&self) -> String {
+        let said = |field: &Option<String>| field.clone().unwrap_or_default();
+        format!(
+            "model {}, serial number {}, world-wide name {}, {} bytes",
+            said(&self.model),
+            said(&self.serial),
+            said(&self.wwid),
+            self.size_bytes
+        )
     }
 
     /// Whether both can be the same disk.
@@ -106,6 +119,7 @@ mod tests {
             ..disk()
         };
         assert!(disk().is_same(&updated));
+        assert_eq!(disk().identifying_text(), updated.identifying_text());
         for other in [
             DiskIdentity {
                 serial: Some("2".into()),
@@ -121,6 +135,7 @@ mod tests {
             },
         ] {
             assert!(!disk().is_same(&other));
+            assert_ne!(disk().identifying_text(), other.identifying_text());
         }
         assert_eq!(disk().unique(), Some("1"));
         assert_eq!(DiskIdentity::default().unique(), None);

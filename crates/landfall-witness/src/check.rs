@@ -15,6 +15,7 @@ use rustix::io::Errno;
 use crate::block::{Promise, Run};
 use crate::client::Client;
 use crate::message::{Acknowledgement, Declared, KEPT_LOSSES, Promises, Report, Request, Response};
+use crate::note::is_left;
 use crate::schedule::{block_of, promised};
 use crate::{Error, Place};
 
@@ -74,6 +75,14 @@ pub fn check(
         // Counted already. Somebody may have written there since: only the losses of then are listed.
         return repeated(client, &stream, verdict, compared);
     }
+    // How long ago that was only the operator knows, and he says that there was a cut.
+    let gave_up = declared.is_some()
+        && place
+            .note_at(&promises.strategy)
+            .is_some_and(|at| is_left(place.path(), at, &promises.run));
+    if gave_up {
+        end(client, &stream, promises.run)?;
+    }
     let report = Report {
         stream,
         run: promises.run,
@@ -86,6 +95,22 @@ pub fn check(
     };
     match client.ask(&Request::Report(report))? {
         Response::Counted(witnessed) => Ok(Checked::Found(with_all(witnessed, compared.losses))),
+        other => Err(Client::unexpected(&other)),
+    }
+}
+
+/// Says in the place of a run's writer, which could not any more, that it has ended.
+pub(crate) fn end(client: &mut Client, stream: &str, run: Run) -> Result<(), Error> {
+    let resume = Request::Resume {
+        stream: stream.to_owned(),
+        run,
+    };
+    match client.ask(&resume)? {
+        Response::Resumed { .. } => {}
+        other => return Err(Client::unexpected(&other)),
+    }
+    match client.ask(&Request::End)? {
+        Response::Ended => Ok(()),
         other => Err(Client::unexpected(&other)),
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use landfall::SerdeState;
+use landfall_os::DiskIdentity;
 use landfall_results::witness::{Cut, Outcome, Tally, Uncounted, Verdict, Witnessed};
 use serde::{Deserialize, Serialize};
 
@@ -21,11 +22,17 @@ use crate::message::{Acknowledgement, Begin, Declared, Promises, Report};
 /// Streams that are the most: each takes up to 2 MiB of memory.
 pub(crate) const MOST_STREAMS: usize = 64;
 
+/// Why nothing more is heard of a run whose writer has said that it ends.
+const ENDED: &str = "this run has ended";
+/// What the names begin with by which earlier versions knew disks.
+const BY_NUMBERS: &str = "disk ";
+
 /// All that the witness knows.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     streams: BTreeMap<String, Stream>,
-    /// By what the disks below are known by, or by the stream where they say nothing of themselves.
+    /// By what the disks below are known by, or by the stream where they say nothing of themselves. What an earlier version has
+    /// counted is there by the serial numbers alone, until a stream of these disks is begun or checked.
     disks: BTreeMap<String, Tally>,
 }
 
@@ -128,6 +135,9 @@ impl SerdeState for Ledger {
         if let Some(complaint) = self.complaint(&command) {
             return Applied::Refused(complaint);
         }
+        if matches!(command, Command::Begin { .. } | Command::Report { .. }) {
+            self.tell_disks_apart();
+        }
         match command {
             Command::Begin { begin, run, at } => {
                 let name = begin.stream.clone();
@@ -199,8 +209,12 @@ impl Ledger {
                 };
                 stream.complaint_of_write(*write, *checksum)
             }
+            Command::Cut { stream, run, .. } => match self.of_run(stream, run) {
+                // It writes no more: it was not hit.
+                Ok(stream) => stream.has_ended.then(|| ENDED.to_owned()),
+                Err(complaint) => Some(complaint),
+            },
             Command::End { stream, run }
-            | Command::Cut { stream, run, .. }
             | Command::NotCut { stream, run }
             | Command::Gone { stream, run } => self.of_run(stream, run).err(),
             Command::Away => None,
@@ -264,9 +278,35 @@ impl Ledger {
             stream: stream.begin.stream.clone(),
             target: stream.begin.target.clone(),
             strategy: stream.begin.strategy,
-            tally: self.disks.get(&stream.disk()).copied().unwrap_or_default(),
+            tally: self.tally(stream),
             verdict: stream.verdict.clone(),
         }
+    }
+
+    /// Gives each disk what an earlier version has counted for all of its serial number: which of them it was is not known.
+    fn tell_disks_apart(&mut self) {
+        let by_serial_numbers = self.disks.keys().filter(|key| key.starts_with(BY_NUMBERS));
+        let by_serial_numbers: Vec<String> = by_serial_numbers.cloned().collect();
+        for before in by_serial_numbers {
+            let is_one =
+                |stream: &&Stream| stream.disk_by_serial_numbers().as_ref() == Some(&before);
+            let disks = self.streams.values().filter(is_one).map(Stream::disk);
+            let disks: Vec<String> = disks.collect();
+            if disks.is_empty() {
+                continue;
+            }
+            let tally = self.disks.remove(&before).unwrap_or_default();
+            for disk in disks {
+                self.disks.entry(disk).or_insert(tally);
+            }
+        }
+    }
+
+    /// What the disk of a stream has come to so far.
+    fn tally(&self, stream: &Stream) -> Tally {
+        let known = self.disks.get(&stream.disk());
+        let known = known.or_else(|| self.disks.get(&stream.disk_by_serial_numbers()?));
+        known.copied().unwrap_or_default()
     }
 
     fn report(&mut self, report: &Report, at: u64) -> Applied {
@@ -386,10 +426,20 @@ impl Stream {
 
     /// What its cuts are counted under.
     fn disk(&self) -> String {
-        match self.begin.target.unique() {
-            Some(name) => format!("disk {name}"),
-            None => format!("stream {}", self.begin.stream),
+        let target = &self.begin.target;
+        if target.unique().is_none() {
+            return format!("stream {}", self.begin.stream);
         }
+        let disks = target.disks.iter().map(DiskIdentity::identifying_text);
+        let mut disks: Vec<String> = disks.collect();
+        disks.sort_unstable();
+        format!("disks {}", disks.join("; "))
+    }
+
+    /// What they were counted under by earlier versions, for which disks of one serial number were one.
+    fn disk_by_serial_numbers(&self) -> Option<String> {
+        let name = self.begin.target.unique()?;
+        Some(format!("{BY_NUMBERS}{name}"))
     }
 
     fn acknowledge(&mut self, write: u64, at: u64, checksum: u32) {
@@ -417,7 +467,7 @@ impl Stream {
                 .back()
                 .is_some_and(|last| last.checksum == checksum);
         if self.has_ended {
-            return Some("this run has ended".to_owned());
+            return Some(ENDED.to_owned());
         }
         (!is_next && !is_again).then(|| {
             format!(

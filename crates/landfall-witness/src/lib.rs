@@ -10,7 +10,7 @@
 //!
 //! Inside: `channel` is a connection that nobody without the [`Token`] can speak on; `message` what is said on it;
 //! `schedule` which block is written when, and so which one write may be in flight; `block` what is in one; `ledger` what the
-//! witness knows; `holds` who writes what; `cutter` when it has the power cut.
+//! witness knows; `holds` who writes what; `cutter` when it has the power cut; `note` what a writer leaves that gave up.
 //!
 //! **What is never accused**: the block of the write in flight, whatever it holds (`schedule`); a disk that is another one;
 //! a place that somebody else has written to. **Without a known power cut** a loss is suspicious, and no more.
@@ -26,6 +26,7 @@ mod error;
 mod holds;
 mod ledger;
 mod message;
+mod note;
 mod schedule;
 mod server;
 mod target;

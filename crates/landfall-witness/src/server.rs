@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use landfall::{Journaled, Options, Serde, StateOptions};
 use landfall_os::Stop;
-use landfall_results::witness::{Cut, Witnessed};
+use landfall_results::witness::{Cut, Outcome, Uncounted, Verdict, Witnessed};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 use crate::block::Run;
@@ -74,6 +74,8 @@ struct Shared {
     open: AtomicUsize,
     commands: AtomicU64,
     is_stopping: AtomicBool,
+    /// Whether a check has found that something is missing since it serves.
+    has_seen_loss: AtomicBool,
 }
 
 /// What a connection is doing.
@@ -117,6 +119,7 @@ impl Server {
                 open: AtomicUsize::new(0),
                 commands: AtomicU64::new(0),
                 is_stopping: AtomicBool::new(false),
+                has_seen_loss: AtomicBool::new(false),
             },
         })
     }
@@ -161,6 +164,12 @@ impl Server {
             Err(Error::Stopped) if stop.is_requested() => Ok(()),
             all => all,
         }
+    }
+
+    /// Whether a check has found a loss, or a suspicious one, since it was [bound](Server::bind): also where it [ran](Server::run)
+    /// into an error after that. That a control lost something is none.
+    pub fn has_seen_loss(&self) -> bool {
+        self.shared.has_seen_loss.load(Ordering::SeqCst)
     }
 
     /// All that it knows.
@@ -336,13 +345,15 @@ impl Shared {
                 let was_cut = self.was_cut(&report.stream, &report.run);
                 let count = || {
                     let applied = self.apply(Command::Report { report, at: now() })?;
-                    let was_none = match &applied {
-                        Applied::Counted(witnessed) => {
-                            let verdict = witnessed.verdict.as_ref();
-                            was_cut && verdict.is_some_and(|verdict| verdict.cut == Cut::None)
-                        }
-                        Applied::Done | Applied::Refused(_) => false,
+                    let verdict = match &applied {
+                        Applied::Counted(witnessed) => witnessed.verdict.as_ref(),
+                        Applied::Done | Applied::Refused(_) => None,
                     };
+                    // Before the cutter can end, and somebody asks.
+                    if verdict.is_some_and(is_loss) {
+                        self.has_seen_loss.store(true, Ordering::SeqCst);
+                    }
+                    let was_none = was_cut && verdict.is_some_and(|one| one.cut == Cut::None);
                     Ok::<_, String>((applied, was_none))
                 };
                 let counted = match &self.cutter {
@@ -457,6 +468,12 @@ impl Shared {
             self.holds.let_go(&stream, session.connection);
         }
     }
+}
+
+/// Whether a check has found that something is missing which the disk had promised.
+fn is_loss(verdict: &Verdict) -> bool {
+    let is_missing = matches!(verdict.outcome, Outcome::Lost | Outcome::Suspicious);
+    is_missing && verdict.uncounted != Some(Uncounted::Control)
 }
 
 impl Hit for Shared {

@@ -11,6 +11,7 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::Error;
+use crate::block::UNIT;
 
 /// What the file in a directory is called, with a part of the stream's name: several may be written in one directory.
 const FILE: &str = "landfall-witness";
@@ -198,6 +199,13 @@ impl Place {
         let directory = self.path.parent().unwrap_or(Path::new("."));
         let directory = File::open(directory).map_err(Error::io(cannot()))?;
         directory.sync_all().map_err(Error::io(cannot()))
+    }
+
+    /// Where a writer that gave up leaves its [note](crate::note): behind the blocks. `None`: a device has no room for it.
+    pub(crate) fn note_at(&self, strategy: &Strategy) -> Option<u64> {
+        let bytes = u64::from(strategy.block_bytes) * u64::from(strategy.blocks);
+        let has_room = bytes + u64::from(UNIT) <= self.target.device_bytes;
+        (has_room || !self.is_device()).then_some(bytes)
     }
 
     fn claim(&self) -> Result<File, Error> {

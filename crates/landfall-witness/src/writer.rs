@@ -4,7 +4,7 @@
 //! acknowledged by the disk, and all but one write that the disk acknowledged is known to the witness.
 //!
 //! If the connection goes, nothing is written until there is one again: the same write is reported again, and the witness
-//! keeps it once. One that has forgotten a write refuses the next.
+//! keeps it once. One that has forgotten a write refuses the next. A writer that gives up leaves a [note](crate::note).
 
 use std::thread;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -16,6 +16,7 @@ use crate::block::{Run, Stamp};
 use crate::check::this_boot;
 use crate::client::{Address, Client};
 use crate::message::{Begin, Request, Response, complaint};
+use crate::note::Note;
 use crate::schedule::block_of;
 use crate::{Error, Place, Token};
 
@@ -87,6 +88,18 @@ pub fn write(
     let opened = SyncedFile::open(place.path(), strategy.method, bytes);
     let doing = format!("open {} for {}", place.path().display(), strategy.method);
     let mut file = opened.map_err(Error::io(doing))?;
+    let note = place
+        .note_at(&strategy)
+        .map(|at| Note::open(place.path(), at, run));
+    let doing = format!("open {}", place.path().display());
+    let note = note.transpose().map_err(Error::io(doing))?;
+    let gives_up = |error: Error| {
+        // A witness that refuses knows. Where no note can be left it is as with a writer that is killed.
+        if matches!(error, Error::Unreachable(_) | Error::Stopped) {
+            let _ = note.as_ref().map(Note::leave);
+        }
+        error
+    };
     let mut writer = Writer {
         client,
         address,
@@ -121,11 +134,11 @@ pub fn write(
             doing: doing(),
             source,
         })?;
-        writer.report(write, checksum)?;
+        writer.report(write, checksum).map_err(gives_up)?;
         acknowledged = write;
         progress(acknowledged);
     }
-    writer.end()?;
+    writer.end().map_err(gives_up)?;
     Ok(Written { acknowledged })
 }
 

@@ -6,7 +6,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use landfall_lab::Stop;
 use landfall_os::humanize::size_name;
 use landfall_report::text::plain_lines;
-use landfall_results::witness::{Outcome, Strategy, Target, Verdict, WitnessDocument, Witnessed};
+use landfall_results::witness::{
+    Cut, Outcome, Strategy, Target, Verdict, WitnessDocument, Witnessed,
+};
 use landfall_witness::{
     Checked, Client, Cutting, Error, Place, ServeOptions, Server, Token, WriteOptions, check,
     status, write,
@@ -89,35 +91,24 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
         ..ServeOptions::default()
     };
     let server = Server::bind(&arguments.listen, &arguments.dir, &token, options)?;
-    let before = losses(&server.status());
     print_bytes(format!("listening on {}\n", server.address()).as_bytes())?;
     let ran = server.run(&stop);
     let known = server.status();
-    server.close()?;
-    ran?;
+    let has_lost = is_cutting && server.has_seen_loss();
+    let ended = ran.and(server.close());
+    if let Err(error) = ended {
+        let failure = Failure::from(error);
+        // What was lost before was lost, whatever became of the next cut.
+        let is_loss = has_lost && failure.code == Code::Failed;
+        let code = if is_loss { Code::Lost } else { failure.code };
+        return Err(Failure { code, ..failure });
+    }
     if stop.is_requested() {
         return Ok(Code::Stopped);
     }
     // It ended by itself: all cuts were made.
     print_bytes(status_text(&known).as_bytes())?;
-    let (losing, suspicious) = losses(&known);
-    let has_lost = losing > before.0 || suspicious > before.1;
-    Ok(if is_cutting && has_lost {
-        Code::Lost
-    } else {
-        Code::Measured
-    })
-}
-
-/// Cuts after which something was lost, of all disks that the witness knows, and checks that found it without knowing of a cut.
-fn losses(known: &[Witnessed]) -> (u64, u64) {
-    let tallies = known.iter().map(|one| &one.tally);
-    tallies.fold((0, 0), |(losing, suspicious), tally| {
-        (
-            losing.saturating_add(tally.losing),
-            suspicious.saturating_add(tally.suspicious),
-        )
-    })
+    Ok(if has_lost { Code::Lost } else { Code::Measured })
 }
 
 /// Where it is, and a connection to the witness.
@@ -260,8 +251,19 @@ fn text(checked: &Checked) -> String {
         lines.push(format!("  and {more} more: --json lists them"));
     }
     lines.extend(verdict.remark());
+    lines.extend(of_idle_disk(verdict));
     lines.extend(of_disk(witnessed));
     plain_lines(&lines.join("\n")) + "\n"
+}
+
+/// What only the operator can know of a cut that counts by his word: whether the disk was written then.
+fn of_idle_disk(verdict: &Verdict) -> Option<String> {
+    let is_by_word = verdict.cut == Cut::Declared && verdict.outcome == Outcome::Kept;
+    let last = verdict.last_acknowledged.as_ref();
+    let last = last.filter(|_| is_by_word && verdict.is_counted)?;
+    Some(format!(
+        "The last write was acknowledged at {last}, by the witness's clock. A cut that came minutes later, as after an outage of the network, hit an idle disk and proves nothing: do not declare such a cut."
+    ))
 }
 
 fn status_text(known: &[Witnessed]) -> String {
@@ -340,4 +342,38 @@ fn of_another(others: &[String], here: &Target, wrong: impl Fn(String) -> Failur
         "it is of {others}, and the directory is on {}",
         here.disks_text()
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_a_cut_that_counts_by_the_operators_word_it_is_said_when_the_last_write_was() {
+        let verdict = Verdict {
+            outcome: Outcome::Kept,
+            cut: Cut::Declared,
+            writer_had_ended: false,
+            is_counted: true,
+            uncounted: None,
+            run: "01".to_owned(),
+            checked: "2026-01-01T09:00:00Z".to_owned(),
+            acknowledged: 9,
+            last_acknowledged: Some("2026-01-01T08:00:00Z".to_owned()),
+            promised: 9,
+            lost: 0,
+            losses: Vec::new(),
+        };
+        let said = of_idle_disk(&verdict).unwrap();
+        assert!(said.contains("at 2026-01-01T08:00:00Z, by"), "{said}");
+        let commanded = Verdict {
+            cut: Cut::Commanded,
+            ..verdict.clone()
+        };
+        let uncounted = Verdict {
+            is_counted: false,
+            ..verdict
+        };
+        assert!(of_idle_disk(&commanded).is_none() && of_idle_disk(&uncounted).is_none());
+    }
 }

@@ -513,6 +513,67 @@ fn cuts_are_counted_by_disk() {
 }
 
 #[test]
+fn disks_of_one_serial_number_that_differ_otherwise_are_two() {
+    let mut ledger = with_writes(5);
+    let mut other = begin("other", "A");
+    other.target.disks[0].model = Some("another".into());
+    let run = RUN;
+    let begin = Command::Begin {
+        begin: other,
+        run,
+        at: 5,
+    };
+    assert!(!is_refused(&mut ledger, begin));
+    verdict(&mut ledger, report("B", Some(Declared::Machine), 1));
+    let known = ledger.status(0, 9).1;
+    let counted: Vec<(&str, u64)> = known
+        .iter()
+        .map(|one| (one.stream.as_str(), one.tally.cuts))
+        .collect();
+    assert_eq!(counted, [("other", 0), ("s", 1)]);
+}
+
+/// It had one count for all disks of a serial number: which of them was cut is not known.
+#[test]
+fn what_an_earlier_version_has_counted_is_that_of_each_disk_it_knew() {
+    let mut ledger = with_writes(5);
+    let mut other = begin("other", "A");
+    other.target.disks[0].model = Some("another".into());
+    let run = RUN;
+    let begin = Command::Begin {
+        begin: other,
+        run,
+        at: 5,
+    };
+    assert!(!is_refused(&mut ledger, begin));
+    let before = Tally {
+        cuts: 7,
+        ..Tally::default()
+    };
+    ledger.disks = [("disk S1".to_owned(), before)].into();
+    let cuts = |ledger: &Ledger| -> Vec<u64> {
+        let known = ledger.status(0, 9).1;
+        known.iter().map(|one| one.tally.cuts).collect()
+    };
+    assert_eq!(cuts(&ledger), [7, 7]);
+    verdict(&mut ledger, report("B", Some(Declared::Machine), 0));
+    assert_eq!(cuts(&ledger), [7, 8]);
+    assert_eq!(ledger.disks.len(), 2);
+}
+
+#[test]
+fn a_run_that_has_ended_is_hit_by_no_command() {
+    let mut ledger = with_writes(5);
+    let stream = "s".to_owned();
+    let run = RUN;
+    assert!(!is_refused(&mut ledger, Command::End { stream, run }));
+    let stream = "s".to_owned();
+    let cut = Command::Cut { stream, run, at: 9 };
+    assert!(is_refused(&mut ledger, cut));
+    assert!(!ledger.is_any_cut_unchecked());
+}
+
+#[test]
 fn there_are_so_many_streams_and_no_more() {
     let mut ledger = Ledger::default();
     for number in 0..MOST_STREAMS {

@@ -1,7 +1,7 @@
-use landfall_results::witness::{Outcome, Uncounted};
 use tempfile::TempDir;
 
 use super::*;
+use crate::check::end;
 use crate::client::Client;
 use crate::ledger::tests::begin;
 use crate::message::{Declared, Report};
@@ -21,6 +21,11 @@ impl Drop for AtEnd<'_> {
 
 /// Serves while `body` talks to it.
 fn served<T>(directory: &TempDir, body: impl FnOnce(&dyn Fn() -> Client) -> T) -> T {
+    served_by(directory, |_, connect| body(connect))
+}
+
+/// The same, with the witness itself.
+fn served_by<T>(directory: &TempDir, body: impl FnOnce(&Server, &dyn Fn() -> Client) -> T) -> T {
     let any = Address::parse("127.0.0.1:0").unwrap();
     let options = ServeOptions::default();
     let server = Server::bind(&any, directory.path(), &token(), options).unwrap();
@@ -29,7 +34,7 @@ fn served<T>(directory: &TempDir, body: impl FnOnce(&dyn Fn() -> Client) -> T) -
     let done = thread::scope(|scope| {
         let ran = scope.spawn(|| server.run(&stop));
         let end = AtEnd(&stop);
-        let done = body(&|| Client::connect(&address, &token()).unwrap());
+        let done = body(&server, &|| Client::connect(&address, &token()).unwrap());
         drop(end);
         ran.join().unwrap().unwrap();
         done
@@ -64,14 +69,19 @@ fn acknowledge(client: &mut Client, write: u64) {
 }
 
 /// What a machine that has started anew finds, all of which is there.
-fn checked(mut client: Client, run: Run) -> (Outcome, Option<Uncounted>, u64) {
+fn checked(client: Client, run: Run) -> (Outcome, Option<Uncounted>, u64) {
+    found(client, run, 0)
+}
+
+/// The same, where some is missing.
+fn found(mut client: Client, run: Run, lost: u64) -> (Outcome, Option<Uncounted>, u64) {
     let report = Report {
         stream: "s".into(),
         run,
         boot: "B".into(),
         declared: Some(Declared::Machine),
         promised: 3,
-        lost: 0,
+        lost,
         foreign: 0,
         losses: Vec::new(),
     };
@@ -108,6 +118,34 @@ fn a_connection_that_was_closed_in_good_order_was_closed_by_a_machine_with_power
         wait_for_its_end(connect());
         let gone = Some(Uncounted::WriterGone);
         assert_eq!(checked(connect(), run), (Outcome::Kept, gone, 0));
+    });
+}
+
+#[test]
+fn a_loss_is_remembered_as_long_as_the_witness_serves() {
+    let directory = TempDir::new().unwrap();
+    served_by(&directory, |server, connect| {
+        let (_silent, run) = written(connect(), 5);
+        assert!(!server.has_seen_loss());
+        assert_eq!(found(connect(), run, 1), (Outcome::Lost, None, 1));
+        assert!(server.has_seen_loss());
+    });
+    // The next one has seen nothing yet.
+    served_by(&directory, |server, connect| {
+        let (_silent, run) = written(connect(), 5);
+        assert_eq!(checked(connect(), run), (Outcome::Kept, None, 2));
+        assert!(!server.has_seen_loss());
+    });
+}
+
+#[test]
+fn a_writer_that_gave_up_and_could_not_say_so_was_idle() {
+    let directory = TempDir::new().unwrap();
+    served(&directory, |connect| {
+        let (_silent, run) = written(connect(), 5);
+        end(&mut connect(), "s", run).unwrap();
+        let ended = Some(Uncounted::WriterEnded);
+        assert_eq!(checked(connect(), run), (Outcome::Kept, ended, 0));
     });
 }
 
