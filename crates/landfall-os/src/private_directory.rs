@@ -10,6 +10,7 @@ use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use rustix::fs::{FlockOperation, flock};
@@ -18,6 +19,8 @@ use rustix::io::{Errno, retry_on_intr};
 const PREFIX: &str = ".landfall-";
 /// A directory that is younger may not have been locked yet.
 const YOUNG: Duration = Duration::from_secs(60);
+/// How long a process that cannot be seen has to lock what it has just made.
+const MOMENT: Duration = Duration::from_millis(100);
 
 /// A directory that nobody else uses; removed with everything in it when dropped.
 #[derive(Debug)]
@@ -123,14 +126,23 @@ fn is_abandoned(path: &Path, process: u32) -> bool {
     {
         return false;
     }
-    let locked = File::open(path)
-        .map_err(|_| Errno::ACCESS)
-        .and_then(|file| flock(&file, FlockOperation::NonBlockingLockExclusive));
-    match locked {
-        Ok(()) => !has_process || is_old(path),
+    match lock_for_a_moment(path) {
+        Ok(()) if is_old(path) => true,
+        Ok(()) if has_process => false,
+        Ok(()) => {
+            // It ended, or is one of another container that is just about to lock it.
+            thread::sleep(MOMENT);
+            lock_for_a_moment(path).is_ok()
+        }
         Err(Errno::WOULDBLOCK) => false,
         Err(_) => !has_process,
     }
+}
+
+/// Locks a directory and lets go of it at once, if nobody else has it locked.
+fn lock_for_a_moment(path: &Path) -> Result<(), Errno> {
+    let file = File::open(path).map_err(|_| Errno::ACCESS)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)
 }
 
 fn is_old(path: &Path) -> bool {

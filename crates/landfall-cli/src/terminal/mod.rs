@@ -7,31 +7,50 @@ pub mod table;
 pub use bar::Bar;
 pub use style::{complain, remark, set_color};
 
+use std::io::{self, Read};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
 
 use landfall_lab::Stop;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::flag::{register, register_conditional_shutdown};
+use signal_hook::low_level::pipe;
 
 use crate::exit::{Code, Failure};
 
-/// Makes Ctrl-C, a hang-up and a termination request end the run in good order; a second one ends it
-/// at once, since a disk that hangs may keep the first from ever being noticed.
+/// How long another signal is the same wish: a service manager tells each process of a group, and the first of them tells
+/// those that it has started.
+const SAME_WISH: Duration = Duration::from_secs(1);
+
+/// Makes Ctrl-C, a hang-up and a termination request end the run in good order; a second one, of a second later or more,
+/// ends it at once, since a disk that hangs may keep the first from ever being noticed.
 pub fn stop_on_signals(stop: &Stop) -> Result<(), Failure> {
+    watch(stop)
+        .map_err(|error| Failure::new(Code::Failed, format!("cannot watch for Ctrl-C: {error}")))
+}
+
+fn watch(stop: &Stop) -> io::Result<()> {
     let at_once = Code::Stopped as i32;
-    let cannot = |error| Failure::new(Code::Failed, format!("cannot watch for Ctrl-C: {error}"));
-    // A signal that comes between the two registrations below would be taken by the first, which does nothing yet.
-    let early = Arc::new(AtomicBool::new(false));
+    let is_later = Arc::new(AtomicBool::new(false));
+    let (told, mut first) = UnixStream::pair()?;
     for signal in [SIGINT, SIGTERM, SIGHUP] {
-        let watch = signal_hook::flag::register(signal, early.clone()).map_err(cannot)?;
-        // In this order: the first signal finds the flag down, and raises it.
-        signal_hook::flag::register_conditional_shutdown(signal, at_once, stop.flag())
-            .and_then(|_| signal_hook::flag::register(signal, stop.flag()))
-            .map_err(cannot)?;
-        signal_hook::low_level::unregister(watch);
+        // This one before the others: from here on no signal is missed.
+        register(signal, stop.flag())?;
+        pipe::register(signal, told.try_clone()?)?;
+        register_conditional_shutdown(signal, at_once, Arc::clone(&is_later))?;
     }
-    if early.load(Ordering::SeqCst) {
-        stop.flag().store(true, Ordering::SeqCst);
-    }
-    Ok(())
+    // It sleeps until the first signal comes, or the program ends.
+    let later = move || {
+        if first.read_exact(&mut [0]).is_ok() {
+            thread::sleep(SAME_WISH);
+            is_later.store(true, Ordering::SeqCst);
+        }
+    };
+    let spawned = thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(later);
+    spawned.map(drop)
 }

@@ -27,7 +27,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use landfall_os::{PrivateDirectory, Stop, available_memory};
-use rustix::process::{Pid, Signal};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use crate::Error;
 
@@ -117,11 +117,12 @@ pub fn run(guest: &Guest, stop: &Stop) -> Result<Ended, Error> {
     let progress = child.stderr.take();
     let progress =
         progress.map(|mut pipe| std::thread::spawn(move || io::copy(&mut pipe, &mut io::stderr())));
-    while child
-        .try_wait()
-        .map_err(Error::io("cannot wait for User-mode Linux"))?
-        .is_none()
-    {
+    let ended = loop {
+        match has_ended(group) {
+            Ok(false) => {}
+            Ok(true) => break Ok(()),
+            Err(error) => break Err(error),
+        }
         // Again and again: what comes before the inner half listens is lost.
         let word = if stop.flag().load(Ordering::Relaxed) {
             STOP
@@ -130,12 +131,14 @@ pub fn run(guest: &Guest, stop: &Stop) -> Result<Ended, Error> {
         };
         let _ = line.as_mut().map(|line| line.write_all(&[word]));
         std::thread::sleep(POLL);
-    }
+    };
     // Its helpers, if it was killed: they would keep the pipe open.
-    let _ = rustix::process::kill_process_group(group, Signal::KILL);
+    let _ = kill_process_group(group, Signal::KILL);
+    let ended = ended.and(child.wait());
     if let Some(progress) = progress {
         let _ = progress.join();
     }
+    ended.map_err(Error::io("cannot wait for User-mode Linux"))?;
     let mut stderr = fs::read(shared.path().join("stderr")).unwrap_or_default();
     if !guest.keeps_stderr {
         // If standard error is gone there is nobody to tell.
@@ -157,6 +160,12 @@ pub fn run(guest: &Guest, stop: &Stop) -> Result<Ended, Error> {
         stderr,
         report: fs::read_to_string(shared.path().join("report")).ok(),
     })
+}
+
+/// Whether a child has ended. It is not waited for: until that is done its number is nobody else's, nor that of its group.
+fn has_ended(child: Pid) -> io::Result<bool> {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    Ok(waitid(WaitId::Pid(child), options)?.is_some())
 }
 
 /// Leaves in `shared` what the inner half needs.
@@ -260,4 +269,22 @@ fn write_list(path: &Path, words: &[OsString]) -> io::Result<()> {
         bytes.push(0);
     }
     fs::write(path, bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_child_that_has_ended_is_seen_and_not_waited_for() {
+        let mut child = Command::new("sleep").arg("600").spawn().unwrap();
+        let own = Pid::from_child(&child);
+        assert!(!has_ended(own).unwrap());
+        child.kill().unwrap();
+        while !has_ended(own).unwrap() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        assert!(has_ended(own).unwrap());
+        assert!(!child.wait().unwrap().success());
+    }
 }
