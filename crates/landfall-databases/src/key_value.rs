@@ -35,6 +35,11 @@ pub trait KeyValue: Send {
         visit: &mut dyn FnMut(&[u8], &[u8]) -> bool,
     ) -> Result<(), DatabaseError>;
 
+    /// How many keys there are, where keys have no order by which they could be found; `None`: it does not say.
+    fn count(&mut self) -> Result<Option<u64>, DatabaseError> {
+        Ok(None)
+    }
+
     /// Makes the changes; returns when they are as durable as the settings promise.
     fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError>;
 }

@@ -114,7 +114,7 @@ pub enum Presence {
 }
 
 impl Presence {
-    /// Where a server is: its version, and its program, if it was found.
+    /// Where a server is: its version, and its program, if it was found and could tell.
     pub(crate) fn of(found: Option<(String, PathBuf)>, remedy: &str) -> Presence {
         match found {
             Some((version, program)) => Presence::Here {

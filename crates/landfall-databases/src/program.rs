@@ -105,11 +105,11 @@ pub(super) fn run(
     )))
 }
 
-/// What a program prints when it is run with `arguments`; `None` if it fails.
-pub(super) fn ask(program: &Path, arguments: &[&str]) -> Option<String> {
+/// What a program prints when it is run with `arguments`.
+pub(super) fn ask(program: &Path, arguments: &[&str]) -> Result<String, DatabaseError> {
     let mut command = command(program);
-    let printed = run(command.args(arguments), TELLING, &Stop::default()).ok()?;
-    Some(printed.stdout)
+    let printed = run(command.args(arguments), TELLING, &Stop::default())?;
+    Ok(printed.stdout)
 }
 
 /// The lines of a log that say most, to be put behind what they are the reason for: from the first
@@ -179,6 +179,15 @@ mod tests {
         );
         let full = sh("echo 'x: No space left on device' >&2; exit 1", long, &stop).err();
         assert!(matches!(full, Some(DatabaseError::Refused(_))), "{full:?}");
+    }
+
+    #[test]
+    fn a_program_that_cannot_tell_its_version_says_why() {
+        let shell = find("sh", &[]).unwrap();
+        assert_eq!(ask(&shell, &["-c", "echo 1.2"]), Ok("1.2\n".to_owned()));
+        let error = ask(&shell, &["-c", "echo no libx.so >&2; exit 127"]);
+        let text = error.unwrap_err().to_string();
+        assert!(text.ends_with("it says:\n  no libx.so"), "{text}");
     }
 
     #[test]

@@ -25,7 +25,11 @@ struct Fixture {
 
 impl Fixture {
     fn start(&self, nodes: &[usize]) -> Vec<Node> {
-        let start = |&node| self.cluster.start(node, &self.directories).unwrap();
+        let stop = Stop::default();
+        let start = |&node| {
+            let started = self.cluster.start(node, &self.directories, &stop);
+            started.unwrap()
+        };
         nodes.iter().map(start).collect()
     }
 

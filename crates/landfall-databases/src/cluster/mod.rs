@@ -63,8 +63,14 @@ pub trait Cluster: Send + Sync {
         stop: &Stop,
     ) -> Result<(), DatabaseError>;
 
-    /// Starts a node in its directory, and does not wait until it answers. It is killed when the calling thread ends.
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError>;
+    /// Starts a node in its directory, and does not wait until it answers. It is killed when the calling thread ends. `stop` is
+    /// looked at where its files have to become another node's first.
+    fn start(
+        &self,
+        node: usize,
+        directories: &[PathBuf],
+        stop: &Stop,
+    ) -> Result<Node, DatabaseError>;
 
     /// Connects to the cluster of which these nodes were started, as soon as it can take records; how it is not yet ready, if
     /// it is not. Where a cluster chooses no leader by itself, this does what its operator would. It is called again and again.

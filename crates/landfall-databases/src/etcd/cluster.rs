@@ -42,10 +42,8 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     },
     listed: ListedCluster {
         presence: || {
-            Presence::of(
-                Program::find().map(|found| (found.version, found.path)),
-                REMEDY,
-            )
+            let found = Program::required().ok();
+            Presence::of(found.map(|found| (found.version, found.path)), REMEDY)
         },
         title: "etcd members",
     },
@@ -77,7 +75,7 @@ impl Cluster for EtcdCluster {
         Program::required().map(drop)
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let program = Program::required()?;
         let private = private()?;
         let url = |port, node| format!("http://{}", address(port, node));

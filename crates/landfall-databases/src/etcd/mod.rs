@@ -49,10 +49,8 @@ pub(super) static KIND: Kind<dyn Database, Listed> = Kind {
     },
     listed: Listed {
         presence: || {
-            Presence::of(
-                Program::find().map(|found| (found.version, found.path)),
-                REMEDY,
-            )
+            let found = Program::required().ok();
+            Presence::of(found.map(|found| (found.version, found.path)), REMEDY)
         },
         title: TITLE,
         form: Form::Server,
@@ -76,22 +74,24 @@ struct Program {
 }
 
 impl Program {
-    fn find() -> Option<Program> {
-        let path = program::find("etcd", &[])?;
+    fn required() -> Result<Program, DatabaseError> {
+        let absent = || DatabaseError::NotInstalled {
+            what: TITLE.into(),
+            remedy: REMEDY.into(),
+        };
+        let path = program::find("etcd", &[]).ok_or_else(absent)?;
         let told = program::ask(&path, &["--version"])?;
-        let version = told.lines().next()?.strip_prefix("etcd Version: ")?;
-        Some(Program {
-            version: version.trim().to_owned(),
+        Ok(Program {
+            version: version(&told).ok_or_else(absent)?.to_owned(),
             path,
         })
     }
+}
 
-    fn required() -> Result<Program, DatabaseError> {
-        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
-            what: TITLE.into(),
-            remedy: REMEDY.into(),
-        })
-    }
+/// The version in what a server tells of it.
+fn version(told: &str) -> Option<&str> {
+    let version = told.lines().next()?.strip_prefix("etcd Version: ")?;
+    Some(version.trim())
 }
 
 /// It reads what else it is told in variables.

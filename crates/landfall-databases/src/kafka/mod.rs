@@ -240,7 +240,7 @@ impl Cluster for Kafka {
         Ok(())
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let programs = Programs::required()?;
         let private = private()?;
         let file = self.write_file(node, directories.len(), &directories[node], &private)?;

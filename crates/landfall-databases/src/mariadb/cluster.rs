@@ -212,7 +212,7 @@ impl Cluster for MariadbCluster {
             .try_for_each(|other| self.copy(replica, other, stop))
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let data = &directories[node].join(DATA);
         let is_replica = data.join(REPLICA).exists();
         let is_late = !is_replica && leader_elsewhere(self, node, directories.len()).is_some();

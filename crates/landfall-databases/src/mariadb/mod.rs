@@ -73,39 +73,47 @@ struct Programs {
 }
 
 impl Programs {
-    fn find(engine: Engine) -> Option<Programs> {
-        let server = program::find("mariadbd", &[])?;
-        let install = program::find("mariadb-install-db", &[])?;
-        let told = program::ask(&server, &["--no-defaults", "--version"])?;
-        let version = told.split_once("Ver ")?.1.split_whitespace().next()?;
-        if engine == Engine::MyRocks {
-            let told = program::ask(&server, &["--no-defaults", "--verbose", "--help"])?;
-            let mut lines = told.lines();
-            let plugins = lines.find_map(|line| line.strip_prefix("plugin-dir "))?;
-            let plugin = Path::new(plugins.trim()).join("ha_rocksdb.so");
-            plugin.exists().then_some(())?;
-        }
-        Some(Programs {
-            version: version.to_owned(),
-            server,
-            install,
-        })
-    }
-
     fn required(engine: Engine) -> Result<Programs, DatabaseError> {
-        Self::find(engine).ok_or_else(|| DatabaseError::NotInstalled {
+        let absent = || DatabaseError::NotInstalled {
             what: match engine {
                 Engine::InnoDb => "MariaDB".into(),
                 Engine::MyRocks => "MariaDB with MyRocks".into(),
             },
             remedy: engine.remedy().into(),
+        };
+        let server = program::find("mariadbd", &[]).ok_or_else(absent)?;
+        let install = program::find("mariadb-install-db", &[]).ok_or_else(absent)?;
+        let told = program::ask(&server, &["--no-defaults", "--version"])?;
+        if engine == Engine::MyRocks {
+            let help = program::ask(&server, &["--no-defaults", "--verbose", "--help"])?;
+            if !has_myrocks(&help) {
+                return Err(absent());
+            }
+        }
+        Ok(Programs {
+            version: version(&told).ok_or_else(absent)?.to_owned(),
+            server,
+            install,
         })
     }
 }
 
+/// The version in what a server tells of it.
+fn version(told: &str) -> Option<&str> {
+    told.split_once("Ver ")?.1.split_whitespace().next()
+}
+
+/// Whether MyRocks is where a server says in its help that its plugins are.
+fn has_myrocks(help: &str) -> bool {
+    let mut lines = help.lines();
+    let plugins = lines.find_map(|line| line.strip_prefix("plugin-dir "));
+    plugins.is_some_and(|plugins| Path::new(plugins.trim()).join("ha_rocksdb.so").exists())
+}
+
 fn presence_of(engine: Engine) -> Presence {
+    let found = Programs::required(engine).ok();
     Presence::of(
-        Programs::find(engine).map(|found| (found.version, found.server)),
+        found.map(|found| (found.version, found.server)),
         engine.remedy(),
     )
 }

@@ -90,6 +90,14 @@ pub(super) fn variable(name: &str, value: impl Display) -> Variable {
 /// What says whether there is a binary log.
 const LOG_BIN: &str = "log_bin";
 
+/// How a server says of an option, which it takes for the sake of old files or of MySQL's, that it does nothing with it.
+const DOES_NOTHING: [&str; 4] = [
+    "was removed",
+    "has been ignored",
+    "Not used or needed",
+    "To be implemented",
+];
+
 impl Options {
     /// With what an engine is told unless told otherwise, the variables that it has settings for, and
     /// those that are passed on.
@@ -127,6 +135,9 @@ impl Options {
             }
             if OURS.contains(&variable.as_str()) {
                 return refuse("that is Landfall's to choose");
+            }
+            if variable.starts_with("wsrep_") {
+                return refuse("Galera would listen to the network; leave it out");
             }
             if variable == LOG_BIN || prefixed(variable) == Some(LOG_BIN) {
                 return refuse("whether there is a binary log is said by binlog=yes or binlog=no");
@@ -196,6 +207,33 @@ impl Options {
         )
     }
 
+    /// Finds in the log of a server that started with what of that which was asked for it does nothing, among what is no
+    /// variable of it.
+    pub fn ignored(
+        &self,
+        is_variable: impl Fn(&str) -> bool,
+        log: &[String],
+    ) -> Option<DatabaseError> {
+        let warnings = log
+            .iter()
+            .filter_map(|line| line.split_once("[Warning] "))
+            .filter(|(_, warning)| DOES_NOTHING.iter().any(|sign| warning.contains(sign)));
+        let warnings: Vec<&str> = warnings.map(|(_, warning)| warning).collect();
+        let asked = self.asked().iter().filter(|(name, _)| !is_variable(name));
+        let mut ignored = asked.filter_map(|(name, value)| {
+            let quoted = format!("'{name}'");
+            let warning = warnings.iter().find(|warning| {
+                let words = warning.replace('-', "_").to_lowercase();
+                words.contains(&quoted)
+            })?;
+            Some((name, value, warning.trim_end_matches('.')))
+        });
+        let (name, value, warning) = ignored.next()?;
+        Some(DatabaseError::Setting(format!(
+            "{name}={value}: the server says: {warning}; leave it out"
+        )))
+    }
+
     /// Complains if a server, which says what a variable of some type is, made another number of it.
     pub fn hold_against(
         &self,
@@ -240,8 +278,8 @@ fn prefixed(option: &str) -> Option<&str> {
         "plugin_load_add",
         "plugin_maturity",
     ];
-    const FAMILIES: [&str; 6] = [
-        "innodb_", "rocksdb_", "aria_", "sync_", "log_bin", "plugin_",
+    const FAMILIES: [&str; 8] = [
+        "innodb_", "rocksdb_", "aria_", "sync_", "log_bin", "binlog_", "plugin_", "wsrep_",
     ];
     let always = ["loose_", "enable_", "disable_", "maximum_", "plugin_"];
     let always = always.iter().find_map(|prefix| option.strip_prefix(prefix));
@@ -345,6 +383,11 @@ mod tests {
                 "write innodb_doublewrite=VALUE",
             ),
             (("Loose_sync_binlog", "1"), "write sync_binlog=VALUE"),
+            (
+                ("skip-binlog-annotate-row-events", "1"),
+                "write binlog_annotate_row_events=VALUE",
+            ),
+            (("wsrep-on", "ON"), "listen to the network"),
             (("innodb_page_size", "6K"), "a power of two"),
         ] {
             let error = options(&[set]).map(|_| ()).unwrap_err();
@@ -366,6 +409,28 @@ mod tests {
         }
         assert_eq!(complaint("[Note] innodb_flush_method"), None);
         assert_eq!(complaint("[ERROR] Aborting"), None);
+    }
+
+    #[test]
+    fn what_a_server_does_nothing_with_is_named() {
+        let options = options(&[("innodb-log-checksums", "OFF"), ("innodb", "FORCE")]).unwrap();
+        let ignored = |is_variable: bool, warning: &str| {
+            let log = [format!("2026-11-21 13:17:40 0 [Warning] {warning}")];
+            options.ignored(|_| is_variable, &log)
+        };
+        let removed = "'innodb-log-checksums' was removed. It does nothing now and exists only for compatibility with old my.cnf files.";
+        assert_eq!(
+            ignored(false, removed).unwrap().to_string(),
+            "innodb_log_checksums=OFF: the server says: 'innodb-log-checksums' was removed. It does nothing now and exists only for compatibility with old my.cnf files; leave it out"
+        );
+        assert_eq!(ignored(true, removed), None);
+        for other in [
+            "'innodb-file-format' was removed.",
+            "'innodb_log_checksums' is deprecated and will be removed in a future release",
+            "InnoDB: the file was removed",
+        ] {
+            assert_eq!(ignored(false, other), None, "{other}");
+        }
     }
 
     #[test]

@@ -27,6 +27,10 @@ const STALLED: Duration = Duration::from_secs(120);
 /// For how long rows that were deleted may take to go.
 const PURGING: Duration = Duration::from_secs(10);
 
+/// What a server answers that will answer otherwise soon: too many connections, too little memory, shutting down, no thread,
+/// too many connections of one user, a statement or a connection that was ended.
+const FOR_NOW: [u16; 7] = [1040, 1041, 1053, 1135, 1203, 1317, 1927];
+
 /// What writes the binary log waits for space, and everybody for it.
 pub(super) const WAITS_FOR_SPACE: &str = "Waiting for someone to free space";
 
@@ -51,7 +55,7 @@ impl Mariadb {
     ) -> Result<Mariadb, DatabaseError> {
         let own = server.connect(
             stop,
-            || connect(&socket).map_err(|error| NoConnection::NotYet(error.to_string())),
+            || connect(&socket).map_err(no_connection),
             |log| options.complaint(log),
         )?;
         server.end_when_it_says(WAITS_FOR_SPACE);
@@ -74,7 +78,10 @@ impl Mariadb {
         let variables: Vec<(String, String, String)> = rows(&mut self.own(), sql)?;
         variables
             .iter()
-            .try_for_each(|(name, kind, value)| options.hold_against(name, kind, value))
+            .try_for_each(|(name, kind, value)| options.hold_against(name, kind, value))?;
+        let is_variable = |asked: &str| variables.iter().any(|(name, ..)| name == asked);
+        let ignored = options.ignored(is_variable, &self.server.log());
+        ignored.map_or(Ok(()), Err)
     }
 
     fn own(&self) -> MutexGuard<'_, Conn> {
@@ -124,6 +131,19 @@ impl Mariadb {
             }
         }
         Ok(None)
+    }
+}
+
+/// Why there is no connection yet: what the server says itself stays so, but for what passes.
+fn no_connection(error: mysql::Error) -> NoConnection {
+    let is_for_good = match &error {
+        mysql::Error::MySqlError(said) => !FOR_NOW.contains(&said.code),
+        _ => false,
+    };
+    if is_for_good {
+        NoConnection::Refused(failed(error).to_string())
+    } else {
+        NoConnection::NotYet(error.to_string())
     }
 }
 
@@ -281,5 +301,28 @@ pub(super) fn first<T: FromRow>(server: &mut Conn, sql: &str) -> Result<T, Datab
         Err(DatabaseError::Failed(format!(
             "{TITLE} has no answer to {sql}"
         )))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_refuses_for_good_is_not_waited_for() {
+        let said = |code| {
+            no_connection(mysql::Error::MySqlError(mysql::MySqlError {
+                state: "HY000".into(),
+                message: "no".into(),
+                code,
+            }))
+        };
+        // An unknown database, and a password that is wrong.
+        for code in [1049, 1045] {
+            assert!(matches!(said(code), NoConnection::Refused(_)), "{code}");
+        }
+        for code in FOR_NOW {
+            assert!(matches!(said(code), NoConnection::NotYet(_)), "{code}");
+        }
     }
 }

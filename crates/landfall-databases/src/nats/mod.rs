@@ -61,10 +61,8 @@ pub(crate) static KIND: Kind<dyn Cluster, ListedCluster> = Kind {
     },
     listed: ListedCluster {
         presence: || {
-            Presence::of(
-                Program::find().map(|found| (found.version, found.path)),
-                REMEDY,
-            )
+            let found = Program::required().ok();
+            Presence::of(found.map(|found| (found.version, found.path)), REMEDY)
         },
         title: "NATS servers",
     },
@@ -89,20 +87,17 @@ struct Program {
 }
 
 impl Program {
-    fn find() -> Option<Program> {
-        let path = program::find(TITLE, &installed_by_go())?;
-        let told = program::ask(&path, &["--version"])?;
-        let version = told.trim().strip_prefix("nats-server: v")?;
-        Some(Program {
-            version: version.to_owned(),
-            path,
-        })
-    }
-
     fn required() -> Result<Program, DatabaseError> {
-        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+        let absent = || DatabaseError::NotInstalled {
             what: TITLE.into(),
             remedy: REMEDY.into(),
+        };
+        let path = program::find(TITLE, &installed_by_go()).ok_or_else(absent)?;
+        let told = program::ask(&path, &["--version"])?;
+        let version = told.trim().strip_prefix("nats-server: v");
+        Ok(Program {
+            version: version.ok_or_else(absent)?.to_owned(),
+            path,
         })
     }
 }
@@ -160,7 +155,7 @@ impl Cluster for Nats {
         }
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let program = Program::required()?;
         let private = private()?;
         let file = self.write_file(node, directories, private.path())?;

@@ -144,7 +144,12 @@ impl Cluster for PostgresCluster {
         Ok(())
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(
+        &self,
+        node: usize,
+        directories: &[PathBuf],
+        stop: &Stop,
+    ) -> Result<Node, DatabaseError> {
         let programs = Programs::required()?;
         let data = &directories[node].join(DATA);
         let elsewhere = leader_elsewhere(self, node, directories.len());
@@ -152,7 +157,7 @@ impl Cluster for PostgresCluster {
             && position.term > timeline(data)?
         {
             if !is_standby(data) {
-                take_back(&programs, data, leader)?;
+                take_back(&programs, data, leader, stop)?;
             }
             become_standby(data, node, leader)?;
             programs.adopt(data)?;

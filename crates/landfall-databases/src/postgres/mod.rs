@@ -103,28 +103,20 @@ struct Programs {
 }
 
 impl Programs {
-    fn find() -> Option<Programs> {
-        let directories = by_version();
-        let server = program::find("postgres", &directories)?;
-        let told = program::ask(&server, &["--version"])?;
-        Some(Programs {
-            // Of the same version.
-            initdb: program::find("initdb", &[server.parent()?.to_owned()])?,
-            version: told
-                .split_once(") ")?
-                .1
-                .split_whitespace()
-                .next()?
-                .to_owned(),
-            server,
-            user: User::instead_of_root(&["postgres"]),
-        })
-    }
-
     fn required() -> Result<Programs, DatabaseError> {
-        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+        let absent = || DatabaseError::NotInstalled {
             what: TITLE.into(),
             remedy: REMEDY.into(),
+        };
+        let server = program::find("postgres", &by_version()).ok_or_else(absent)?;
+        let told = program::ask(&server, &["--version"])?;
+        // Of the same version.
+        let beside = server.parent().ok_or_else(absent)?.to_owned();
+        Ok(Programs {
+            initdb: program::find("initdb", &[beside]).ok_or_else(absent)?,
+            version: version(&told).ok_or_else(absent)?.to_owned(),
+            server,
+            user: User::instead_of_root(&["postgres"]),
         })
     }
 
@@ -151,6 +143,11 @@ impl Programs {
     }
 }
 
+/// The version in what a server tells of it.
+fn version(told: &str) -> Option<&str> {
+    told.split_once(") ")?.1.split_whitespace().next()
+}
+
 /// The directories of programs of each version, the newest first.
 fn by_version() -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -173,10 +170,8 @@ fn refused(directory: &Path) -> impl Fn(io::Error) -> DatabaseError {
 }
 
 fn presence() -> Presence {
-    Presence::of(
-        Programs::find().map(|found| (found.version, found.server)),
-        REMEDY,
-    )
+    let found = Programs::required().ok();
+    Presence::of(found.map(|found| (found.version, found.server)), REMEDY)
 }
 
 impl Database for PostgresServer {
@@ -218,10 +213,10 @@ fn create(
     templates: &Templates,
     stop: &Stop,
 ) -> Result<(), DatabaseError> {
-    let made_with = options.made_with();
+    let made_with = options.made_with(&programs.version);
     let key = format!("postgres {} {}", programs.version, made_with.join(" "));
     templates.copy(&key, directory, stop, |template| {
-        install(programs, made_with, template, stop)
+        install(programs, &made_with, template, stop)
     })?;
     programs.adopt(directory)
 }

@@ -59,6 +59,10 @@ pub(super) fn as_parameter(key: &str) -> String {
 /// Which standbys a commit waits for.
 const STANDBYS: &str = "synchronous_standby_names";
 
+/// What a data directory is made with that is to have no checksums, and since which version: before, it had none unless told.
+const NO_CHECKSUMS: &str = "--no-data-checksums";
+const NO_CHECKSUMS_SINCE: u32 = 18;
+
 type Parameter = (String, String);
 
 /// The settings of a server.
@@ -83,6 +87,12 @@ impl Options {
     }
 
     pub fn new(chosen: &Chosen) -> Result<Options, SettingError> {
+        if chosen.passed_on().iter().any(|(name, _)| name == STANDBYS) {
+            let name = chosen.name();
+            return Err(SettingError(format!(
+                "{name}: one server has no standbys, and its commits would wait for ever: leave {STANDBYS} out"
+            )));
+        }
         Self::with_levels(chosen, &LEVELS[..LEVELS_ALONE])
     }
 
@@ -114,9 +124,12 @@ impl Options {
             return Err(chosen.wrong("wal_segment_size", "it is a power of two"));
         }
         let mut made_with = vec![format!("--wal-segsize={}", segment >> 20)];
-        if chosen.whether("checksums")? {
-            made_with.push("--data-checksums".into());
-        }
+        let checksums = if chosen.whether("checksums")? {
+            "--data-checksums"
+        } else {
+            NO_CHECKSUMS
+        };
+        made_with.push(checksums.to_owned());
         let levels: Vec<_> = levels.iter().map(|&level| (level, level)).collect();
         let commit = chosen.one_of("synchronous_commit", &levels)?;
         let buffers = chosen.size("shared_buffers", 128 << 10, 1 << 42)?;
@@ -152,9 +165,22 @@ impl Options {
             .collect()
     }
 
-    /// What a data directory is made with.
-    pub fn made_with(&self) -> &[String] {
-        &self.made_with
+    /// What a data directory is made with by programs of this version.
+    pub fn made_with(&self, version: &str) -> Vec<String> {
+        let knows = |option: &str| option != NO_CHECKSUMS || major(version) >= NO_CHECKSUMS_SINCE;
+        let made_with = self.made_with.iter().filter(|option| knows(option));
+        made_with.cloned().collect()
+    }
+
+    /// Complains of a name with a dot that no parameter of the server has: it takes any, for a library that may come.
+    pub fn require_known(&self, is_parameter: impl Fn(&str) -> bool) -> Result<(), DatabaseError> {
+        let mut names = self.asked.iter().map(|(name, _)| name);
+        match names.find(|name| name.contains('.') && !is_parameter(name)) {
+            None => Ok(()),
+            Some(name) => Err(DatabaseError::Setting(format!(
+                "{name}: the server has no such parameter: load its library with shared_preload_libraries, or leave it out"
+            ))),
+        }
     }
 
     /// Finds in the log of a server that did not start what it does not like among what was asked for.
@@ -190,6 +216,12 @@ impl Options {
             _ => Ok(()),
         }
     }
+}
+
+/// The number before the first dot of a version such as `15.10` or `18beta1`; 0: there is none.
+fn major(version: &str) -> u32 {
+    let digits = version.split(|c: char| !c.is_ascii_digit()).next();
+    digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
 }
 
 /// A number with a unit of memory or time, which `unit` is where it has none, in bytes or microseconds.
@@ -243,7 +275,8 @@ mod tests {
         let place = |text: &str| arguments.iter().position(|one| one == text).unwrap();
         assert!(place("max_connections=7") > place("max_connections=200"));
         assert!(arguments.contains(&"shared_buffers=131072kB".to_owned()));
-        assert_eq!(options.made_with(), ["--wal-segsize=1", "--data-checksums"]);
+        let made_with = ["--wal-segsize=1", "--data-checksums"];
+        assert_eq!(options.made_with("15.10"), made_with);
         let spelled = self::options(&[("full-page-writes", "off")]).unwrap();
         assert!(
             spelled.name.ends_with(" full_page_writes=off"),
@@ -260,10 +293,29 @@ mod tests {
             (("synchronous-commit", "remote_apply"), "on, local, off"),
             (("wal_segment_size", "3M"), "a power of two"),
             (("synchronous_commit", "remote_apply"), "on, local, off"),
+            (("synchronous_standby_names", "*"), "has no standbys"),
         ] {
             let error = options(&[set]).map(|_| ()).unwrap_err();
             assert!(error.contains(why), "{error}");
         }
+    }
+
+    #[test]
+    fn whoever_wants_no_checksums_says_so_where_there_would_be_some() {
+        let options = options(&[("checksums", "no"), ("wal_segment_size", "1M")]).unwrap();
+        assert_eq!(options.made_with("17.6"), ["--wal-segsize=1"]);
+        let told = ["--wal-segsize=1", NO_CHECKSUMS];
+        assert_eq!(options.made_with("18beta1"), told);
+        assert_eq!(options.made_with("18.1"), told);
+    }
+
+    #[test]
+    fn a_name_with_a_dot_that_no_parameter_has_is_refused() {
+        let options = options(&[("auto_explain.log_nested", "on"), ("fsync", "off")]).unwrap();
+        let known = options.require_known(|name| name == "auto_explain.log_nested");
+        assert_eq!(known, Ok(()));
+        let error = options.require_known(|_| false).unwrap_err().to_string();
+        assert!(error.starts_with("auto_explain.log_nested: "), "{error}");
     }
 
     #[test]

@@ -70,7 +70,12 @@ impl Postgres {
                    WHERE source = 'command line' AND vartype IN ('integer', 'real')";
         let rows = self.own().query(sql, &[]).map_err(failed)?;
         rows.iter()
-            .try_for_each(|row| options.hold_against(row.get(0), row.get(1), row.get(2)))
+            .try_for_each(|row| options.hold_against(row.get(0), row.get(1), row.get(2)))?;
+        // What is only held for a library that may come is not in this view.
+        let sql = "SELECT lower(name) FROM pg_settings WHERE name LIKE '%.%'";
+        let rows = self.own().query(sql, &[]).map_err(failed)?;
+        let names: Vec<String> = rows.iter().map(|row| row.get(0)).collect();
+        options.require_known(|asked| names.iter().any(|name| name == asked))
     }
 
     /// Makes in a fresh data directory what [`pending_writes`](Running::pending_writes) and [`verify`](Running::verify) need,

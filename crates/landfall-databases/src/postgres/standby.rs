@@ -55,6 +55,7 @@ pub(super) fn take_back(
     programs: &Programs,
     data: &Path,
     leader: usize,
+    stop: &Stop,
 ) -> Result<(), DatabaseError> {
     let port = port(leader);
     let beside: Vec<PathBuf> = programs
@@ -73,8 +74,7 @@ pub(super) fn take_back(
     rewind.arg("--target-pgdata").arg(data).arg(format!(
         "--source-server=host=127.0.0.1 port={port} user=postgres dbname=postgres"
     ));
-    let stop = Stop::default();
-    match program::run(&mut rewind, COPYING, &stop) {
+    match program::run(&mut rewind, COPYING, stop) {
         // It lacks a file of the log, or was not ended in order.
         Err(DatabaseError::Failed(_)) => {}
         rewound => return rewound.map(drop),
@@ -91,7 +91,7 @@ pub(super) fn take_back(
         "--checkpoint=fast",
     ]);
     copy.arg(format!("--port={port}"));
-    program::run(&mut copy, COPYING, &stop).map(drop)
+    program::run(&mut copy, COPYING, stop).map(drop)
 }
 
 /// Writes into the files of a node that it follows another one.

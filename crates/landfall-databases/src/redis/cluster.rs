@@ -158,7 +158,7 @@ impl Cluster for RedisCluster {
         self.alone.start(&directories[0].join(DATA), stop)?.stop()
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let programs = self.programs()?;
         let data = directories[node].join(DATA);
         let ours = [

@@ -70,31 +70,31 @@ struct Programs {
 }
 
 impl Programs {
-    fn find() -> Option<Programs> {
-        let server = program::find("redis-server", &[])?;
-        let told = program::ask(&server, &["--version"])?;
-        let version = told.split_once("v=")?.1.split_whitespace().next()?;
-        Some(Programs {
-            check_log: program::find("redis-check-aof", &[])?,
-            check_dump: program::find("redis-check-rdb", &[])?,
-            version: version.to_owned(),
-            server,
-        })
-    }
-
     fn required() -> Result<Programs, DatabaseError> {
-        Self::find().ok_or_else(|| DatabaseError::NotInstalled {
+        let absent = || DatabaseError::NotInstalled {
             what: TITLE.into(),
             remedy: REMEDY.into(),
+        };
+        let find = |name| program::find(name, &[]).ok_or_else(absent);
+        let server = find("redis-server")?;
+        let told = program::ask(&server, &["--version"])?;
+        Ok(Programs {
+            check_log: find("redis-check-aof")?,
+            check_dump: find("redis-check-rdb")?,
+            version: version(&told).ok_or_else(absent)?.to_owned(),
+            server,
         })
     }
 }
 
+/// The version in what a server tells of it.
+fn version(told: &str) -> Option<&str> {
+    told.split_once("v=")?.1.split_whitespace().next()
+}
+
 fn presence() -> Presence {
-    Presence::of(
-        Programs::find().map(|found| (found.version, found.server)),
-        REMEDY,
-    )
+    let found = Programs::required().ok();
+    Presence::of(found.map(|found| (found.version, found.server)), REMEDY)
 }
 
 impl Database for RedisServer {

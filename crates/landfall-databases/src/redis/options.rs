@@ -61,6 +61,11 @@ impl Options {
                     "{name}: {directive} is Landfall's to choose"
                 )));
             }
+            if directive.starts_with("cluster-") {
+                return Err(SettingError(format!(
+                    "{name}: {directive} is for a Redis Cluster, which would listen to the network: leave it out"
+                )));
+            }
             asked.push((directive.clone(), value.clone()));
         }
         Ok(Options { name, asked })
@@ -143,6 +148,10 @@ mod tests {
     fn what_is_ours_to_say_is_refused() {
         let error = options(&[("dir", "/")]).map(|_| ()).unwrap_err();
         assert!(error.ends_with("dir is Landfall's to choose"), "{error}");
+        let error = options(&[("cluster-enabled", "yes")])
+            .map(|_| ())
+            .unwrap_err();
+        assert!(error.contains("listen to the network"), "{error}");
         let error = options(&[("appendfsync", "often")])
             .map(|_| ())
             .unwrap_err();

@@ -66,6 +66,22 @@ impl Redis {
         self.own.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Has it begin something in a process beside it, of which it has one at a time: waits until no other is there.
+    fn begin(&self, command: &str, stop: &Stop) -> Result<(), DatabaseError> {
+        loop {
+            let told = redis::cmd(command).exec(&mut *self.own());
+            match told {
+                Ok(()) => return Ok(()),
+                Err(error) if is_at_work(&error.to_string()) => {}
+                Err(error) => return Err(self.server.watch().explain(failed(error))),
+            }
+            if stop.is_requested() {
+                return Err(DatabaseError::Stopped);
+            }
+            thread::sleep(LOOK);
+        }
+    }
+
     /// What it says of its files.
     fn persistence(&self) -> Result<String, DatabaseError> {
         let mut ask = redis::cmd("INFO");
@@ -80,6 +96,13 @@ fn connect(socket: &Path) -> Result<Connection, RedisError> {
     // It answers otherwise as long as it reads its log.
     redis::cmd("PING").exec(&mut connection)?;
     Ok(connection)
+}
+
+/// Whether it says that it cannot begin something as long as it makes a log or a dump: told to schedule a dump, it would not
+/// say when that begins.
+fn is_at_work(said: &str) -> bool {
+    const SIGNS: [&str; 2] = ["already in progress", "can't BGSAVE right now"];
+    SIGNS.iter().any(|sign| said.contains(sign))
 }
 
 /// One of the numbers of what it says of itself; zero if it does not say it.
@@ -161,8 +184,7 @@ impl Running for Redis {
             Maintenance::Snapshot => ("BGSAVE", ["rdb_bgsave_in_progress"; 2]),
             other => return Err(DatabaseError::Failed(format!("{TITLE} has no {other:?}"))),
         };
-        let told = redis::cmd(command).exec(&mut *self.own());
-        told.map_err(|error| self.server.watch().explain(failed(error)))?;
+        self.begin(command, stop)?;
         loop {
             let told = self.persistence()?;
             if under_way.iter().all(|name| field(&told, name) == 0) {
@@ -220,6 +242,13 @@ impl KeyValue for Session {
         )))
     }
 
+    fn count(&mut self) -> Result<Option<u64>, DatabaseError> {
+        let counted = redis::cmd("DBSIZE").query(&mut self.connection);
+        counted
+            .map(Some)
+            .map_err(|error| self.watch.explain(failed(error)))
+    }
+
     fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
         let mut commands = redis::pipe();
         // One command needs no transaction around it.
@@ -250,6 +279,20 @@ pub(super) fn failed(error: RedisError) -> DatabaseError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_makes_a_log_or_a_dump_is_waited_for() {
+        for said in [
+            "ResponseError: Background append only file rewriting already in progress",
+            "ResponseError: Background save already in progress",
+            "ResponseError: Another child process is active (AOF?): can't BGSAVE right now. Use BGSAVE SCHEDULE",
+        ] {
+            assert!(is_at_work(said), "{said}");
+        }
+        assert!(!is_at_work(
+            "ResponseError: MISCONF Errors writing to the AOF file"
+        ));
+    }
 
     #[test]
     fn a_field_is_found_by_its_whole_name() {

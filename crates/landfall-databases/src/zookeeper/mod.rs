@@ -134,7 +134,7 @@ impl Cluster for ZooKeeper {
         Ok(())
     }
 
-    fn start(&self, node: usize, directories: &[PathBuf]) -> Result<Node, DatabaseError> {
+    fn start(&self, node: usize, directories: &[PathBuf], _: &Stop) -> Result<Node, DatabaseError> {
         let programs = Programs::required()?;
         let private = private()?;
         let data = directories[node].join(DATA);

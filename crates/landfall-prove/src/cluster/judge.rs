@@ -7,14 +7,10 @@ use crate::Promise;
 use crate::history::Acknowledged;
 use crate::judge::{Judgement, judge, ranges};
 
-/// Holds what a cluster still has against what had been said. Of one that could not be asked nothing is known but that.
+/// Holds what a cluster still has against what had been said.
 pub(super) fn judge_cluster(found: &Found, said: &Acknowledged, promise: Promise) -> Judgement {
     let mut judgement = match &found.unavailable {
-        Some(why) => {
-            let mut judgement = Judgement::default();
-            judgement.add(Violation::Unavailable, why.clone());
-            return judgement;
-        }
+        Some(why) => judge_unavailable(found, why, said, promise),
         None => judge(&found.recovered, said, promise),
     };
     if let Some(disagreement) = &found.disagreement {
@@ -29,6 +25,21 @@ pub(super) fn judge_cluster(found: &Found, said: &Acknowledged, promise: Promise
         );
         judgement.details.push((Violation::Lost, detail));
     }
+    judgement
+}
+
+/// Of a cluster that could not be asked: what it showed all the same counts. What it did not show is not known to be gone.
+fn judge_unavailable(found: &Found, why: &str, said: &Acknowledged, promise: Promise) -> Judgement {
+    let said = Acknowledged {
+        sent: said.sent.clone(),
+        ..Acknowledged::default()
+    };
+    let promise = Promise {
+        ordered: false,
+        ..promise
+    };
+    let mut judgement = judge(&found.recovered, &said, promise);
+    judgement.add(Violation::Unavailable, why.to_owned());
     judgement
 }
 
@@ -54,6 +65,30 @@ mod tests {
         let judgement = judge_cluster(&found, &said(), Promise::STRICT);
         assert_eq!(judgement.violations, [Violation::Unavailable].into());
         assert!(judgement.lost.is_empty() && !judgement.kept());
+    }
+
+    #[test]
+    fn what_one_that_cannot_be_asked_shows_all_the_same_counts() {
+        use Violation::{Damaged, Disagreed, Invented, Unavailable};
+        let found = Found {
+            recovered: Recovered {
+                // Without 2 and 4, which were acknowledged, and with 9, which was never sent.
+                whole: [1, 3, 9].into(),
+                invented: vec!["a stray file".into()],
+                damage: Some("malformed".into()),
+                ..Recovered::default()
+            },
+            taken: [4].into(),
+            unavailable: Some("no leader".into()),
+            disagreement: Some("node 1 has others".into()),
+        };
+        let judgement = judge_cluster(&found, &said(), Promise::STRICT);
+        let expected = [Damaged, Invented, Disagreed, Unavailable].into();
+        assert_eq!(judgement.violations, expected);
+        assert!(judgement.lost.is_empty() && !judgement.only_last);
+        let invented = judgement.details.iter();
+        let invented = invented.filter(|(violation, _)| *violation == Invented);
+        assert_eq!(invented.count(), 2);
     }
 
     #[test]

@@ -45,8 +45,9 @@ impl Replicated {
         &self,
         nodes: &[usize],
         directories: &[PathBuf],
+        stop: &Stop,
     ) -> Result<Vec<(usize, Node)>, DatabaseError> {
-        let start = |&node| Ok((node, self.cluster.start(node, directories)?));
+        let start = |&node| Ok((node, self.cluster.start(node, directories, stop)?));
         nodes.iter().map(start).collect()
     }
 
@@ -62,8 +63,7 @@ impl Replicated {
         let connected = within(most, stop, || {
             let connected = self.cluster.connect(directories, &started);
             // Nothing more will come of it.
-            let over = running.iter().all(|(_, server)| server.ended().is_some());
-            if over {
+            if have_all_ended(running) {
                 Ok(Err(connected.err()))
             } else {
                 connected.map(Ok)
@@ -80,17 +80,19 @@ impl Replicated {
         }))
     }
 
-    /// Waits until a node has what the cluster has; in what it differs, if it does not come to that.
+    /// Waits until a node has what the cluster has, but for what either may have or not; in what it differs, if it does not come
+    /// to that.
     fn agrees(
         &self,
         node: usize,
         (directories, running): (&[PathBuf], &[(usize, Node)]),
-        records: &BTreeSet<u64>,
+        (records, unsure): (&BTreeSet<u64>, &BTreeSet<u64>),
         stop: &Stop,
     ) -> Result<Result<(), String>, SubjectError> {
         let started: Vec<usize> = running.iter().map(|(node, _)| *node).collect();
         let differs = || {
             let found = self.cluster.records_of(node)?;
+            let found = found.map(|found| &found - unsure);
             let other = found.filter(|found| found != records);
             Ok::<_, DatabaseError>(other.map(|found| {
                 let lacks = records.difference(&found).count();
@@ -107,6 +109,58 @@ impl Replicated {
             differs()?.map_or(Ok(()), |how| Err(DatabaseError::Late(how)))
         })
     }
+}
+
+/// A record that was added after a power cut, with the session that added it.
+struct Added {
+    session: Box<dyn ClusterSession>,
+    record: u64,
+    /// Those that were tried before: they may be there or not, now or later.
+    unsure: BTreeSet<u64>,
+}
+
+/// Puts a new record, `first` or, as long as the cluster has no time, the next one over a new connection; why it took none
+/// within `most`, if it did not.
+fn put_new(
+    first: u64,
+    session: Box<dyn ClusterSession>,
+    most: Duration,
+    stop: &Stop,
+    mut connect: impl FnMut() -> Result<Box<dyn ClusterSession>, DatabaseError>,
+    is_over: impl Fn() -> bool,
+) -> Result<Result<Added, String>, SubjectError> {
+    let mut open = Some(session);
+    let mut unsure = BTreeSet::new();
+    let mut record = first;
+    let mut put = || {
+        let mut session = match open.take() {
+            Some(session) => session,
+            None => connect()?,
+        };
+        let put = session.put(record);
+        if put.is_err() {
+            unsure.insert(record);
+            record += 1;
+        }
+        put.map(|()| session)
+    };
+    let put = within(most, stop, || match put() {
+        // Nothing more will come of it.
+        Err(error) if is_over() => Ok(Err(error.to_string())),
+        tried => tried.map(Ok),
+    })?;
+    Ok(match put {
+        Ok(Ok(session)) => Ok(Added {
+            session,
+            record,
+            unsure,
+        }),
+        Ok(Err(why)) | Err(why) => Err(why),
+    })
+}
+
+fn have_all_ended(running: &[(usize, Node)]) -> bool {
+    running.iter().all(|(_, server)| server.ended().is_some())
 }
 
 /// The nodes that have ended, and why.
@@ -170,7 +224,7 @@ impl ClusterSubject for Replicated {
         let templates = Templates::new(&std::env::temp_dir());
         self.cluster.create(directories, &templates, stop)?;
         let all: Vec<usize> = (0..self.nodes).collect();
-        let running = self.start(&all, directories)?;
+        let running = self.start(&all, directories, stop)?;
         let session = self.connect(directories, &running, STARTING, stop)?;
         drop(session.map_err(|why| SubjectError(format!("it does not start: {why}")))?);
         for (node, server) in running {
@@ -188,7 +242,7 @@ impl ClusterSubject for Replicated {
         stop: &Stop,
     ) -> Result<(), SubjectError> {
         let all: Vec<usize> = (0..self.nodes).collect();
-        let mut running = self.start(&all, directories)?;
+        let mut running = self.start(&all, directories, stop)?;
         let connect = |running: &[(usize, Node)]| -> Result<_, SubjectError> {
             let connected = self.connect(directories, running, STARTING, stop)?;
             connected.map_err(SubjectError)
@@ -230,7 +284,7 @@ impl ClusterSubject for Replicated {
         transaction: u64,
         stop: &Stop,
     ) -> Result<Option<bool>, SubjectError> {
-        let running = self.start(first, directories)?;
+        let running = self.start(first, directories, stop)?;
         let Ok(mut session) = self.connect(directories, &running, PATIENCE, stop)? else {
             return Ok(None);
         };
@@ -248,23 +302,37 @@ impl ClusterSubject for Replicated {
             unavailable: Some(why),
             ..Found::default()
         };
-        let mut running = self.start(&boot.first(self.nodes), directories)?;
+        let mut running = self.start(&boot.first(self.nodes), directories, stop)?;
         let mut session = match self.connect(directories, &running, PATIENCE, stop)? {
             Ok(session) => session,
             Err(why) => return Ok(unavailable(why)),
         };
+        let first: Vec<usize> = running.iter().map(|(node, _)| *node).collect();
         let before = match within(PATIENCE, stop, || session.records())? {
             Ok(records) => records,
             Err(why) => return Ok(unavailable(format!("it does not tell its records {why}"))),
         };
         // Of a number that nothing that was sent has.
         let new = before.last().unwrap_or(&0) + 1_000_000;
-        if let Err(error) = session.put(new) {
-            return Ok(unavailable(format!("it takes no new record: {error}")));
-        }
+        let added = put_new(
+            new,
+            session,
+            PATIENCE,
+            stop,
+            || self.cluster.connect(directories, &first),
+            || have_all_ended(&running),
+        )?;
+        let Added {
+            mut session,
+            record: new,
+            unsure,
+        } = match added {
+            Ok(added) => added,
+            Err(why) => return Ok(unavailable(format!("it takes no new record: {why}"))),
+        };
         if !boot.late().is_empty() {
             drop(session);
-            running.extend(self.start(boot.late(), directories)?);
+            running.extend(self.start(boot.late(), directories, stop)?);
             session = match self.connect(directories, &running, PATIENCE, stop)? {
                 Ok(session) => session,
                 Err(why) => {
@@ -279,11 +347,12 @@ impl ClusterSubject for Replicated {
             Ok(records) => records,
             Err(why) => return Ok(unavailable(format!("it does not tell its records {why}"))),
         };
+        after = &after - &unsure;
         let mut disagreement = ended(&running);
         for (node, _) in &running {
             if disagreement.is_none() {
                 disagreement = self
-                    .agrees(*node, (directories, &running), &after, stop)?
+                    .agrees(*node, (directories, &running), (&after, &unsure), stop)?
                     .err();
             }
         }
@@ -302,5 +371,56 @@ impl ClusterSubject for Replicated {
             unavailable: None,
             disagreement,
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::rc::Rc;
+
+    use super::*;
+
+    /// Of a cluster that has no time for so many records yet.
+    struct Slow(Rc<Cell<u32>>);
+
+    impl ClusterSession for Slow {
+        fn put(&mut self, _: u64) -> Result<(), DatabaseError> {
+            let left = self.0.get();
+            self.0.set(left.saturating_sub(1));
+            if left == 0 {
+                Ok(())
+            } else {
+                Err(DatabaseError::Late("no time".into()))
+            }
+        }
+
+        fn records(&mut self) -> Result<BTreeSet<u64>, DatabaseError> {
+            Ok(BTreeSet::new())
+        }
+    }
+
+    fn put_late(late: u32, is_over: bool) -> Result<Added, String> {
+        let left = Rc::new(Cell::new(late));
+        let connect = || -> Result<Box<dyn ClusterSession>, DatabaseError> {
+            Ok(Box::new(Slow(Rc::clone(&left))))
+        };
+        let session = connect().unwrap_or_else(|error| panic!("{error}"));
+        let stop = Stop::default();
+        put_new(7, session, PATIENCE, &stop, connect, || is_over).unwrap()
+    }
+
+    #[test]
+    fn a_cluster_that_has_no_time_is_asked_again_with_another_record() {
+        for (late, unsure) in [(0, BTreeSet::new()), (2, BTreeSet::from([7, 8]))] {
+            let added = put_late(late, false).unwrap_or_else(|why| panic!("{why}"));
+            assert_eq!(added.record, 7 + u64::from(late));
+            assert_eq!(added.unsure, unsure);
+        }
+    }
+
+    #[test]
+    fn a_cluster_that_has_ended_is_not_asked_again() {
+        assert_eq!(put_late(1, true).err().as_deref(), Some("no time"));
     }
 }

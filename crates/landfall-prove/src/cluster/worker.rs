@@ -64,24 +64,17 @@ fn needs_two(violation: Violation) -> bool {
     matches!(violation, Unavailable | Disagreed | Damaged | Filesystem)
 }
 
-/// Whether anything is wrong that counts if it is seen once. What is only concluded from a filesystem that did not recover has
-/// no words of its own, and is not seen.
+/// Whether anything is wrong that counts if it is seen once.
 fn says_enough(judgement: &Judgement) -> bool {
     let mut details = judgement.details.iter();
     details.any(|(violation, _)| !needs_two(*violation))
 }
 
-/// Takes from a judgement that the filesystem was not well, and what was only concluded from that.
+/// Takes from a judgement that a filesystem was not well.
 fn forget_filesystem(judgement: &mut Judgement) {
     judgement.violations.remove(&Violation::Filesystem);
-    let mut details = std::mem::take(&mut judgement.details);
+    let details = &mut judgement.details;
     details.retain(|(violation, _)| *violation != Violation::Filesystem);
-    if !details.iter().any(|(which, _)| *which == Violation::Lost) {
-        judgement.violations.remove(&Violation::Lost);
-        judgement.lost.clear();
-        judgement.only_last = false;
-    }
-    judgement.details = details;
 }
 
 fn is_whole(checked: &Checked) -> bool {
@@ -173,8 +166,8 @@ impl<'a> Worker<'a> {
 
     /// Makes the state and checks it, so often as the case says until it fails. One that fails is made and checked once more,
     /// by the cluster itself. That something was lost needs to be seen once; that a cluster did not come back, or did not
-    /// agree, twice: it may have had no time. The same holds of a filesystem that is not well, and of all that is lost with it:
-    /// that it cannot be mounted may be this machine's doing.
+    /// agree, twice: it may have had no time. The same holds of a filesystem that is not well: that it cannot be mounted may be
+    /// this machine's doing.
     pub fn check(&mut self, name: &ClusterStateName) -> Checked {
         let mut first = self.check_once(name, self.case.checks);
         for _ in 1..self.case.tries {
@@ -222,8 +215,10 @@ impl<'a> Worker<'a> {
         let said = self.case.history.at(name.moment);
         let mounts = match self.open(name) {
             Ok(mounts) => mounts,
+            // The other nodes may have everything: nobody could ask them.
             Err(NotMounted::Damaged(problem)) => {
-                return Checked::Judged(Judgement::of_filesystem(&said, problem));
+                let nothing = Acknowledged::default();
+                return Checked::Judged(Judgement::of_filesystem(&nothing, problem));
             }
             Err(NotMounted::Failed(why)) => return Checked::Unchecked(why),
         };
@@ -403,28 +398,23 @@ mod tests {
     }
 
     #[test]
-    fn a_filesystem_that_does_not_recover_once_has_lost_nothing() {
-        use Violation::{Filesystem, Lost, Unavailable};
+    fn a_filesystem_that_does_not_recover_has_lost_nothing_that_others_may_have() {
+        use Violation::{Filesystem, Unavailable};
         let name: ClusterStateName = "1:2:none,none:together".parse().unwrap();
-        let said = Acknowledged {
-            sent: [1, 2].into(),
-            acknowledged: [1].into(),
-            last_acknowledged: Some(1),
-        };
         let unmounted = || {
             let problem = "it cannot be mounted".to_owned();
-            Checked::Judged(Judgement::of_filesystem(&said, problem))
+            let nothing = Acknowledged::default();
+            Checked::Judged(Judgement::of_filesystem(&nothing, problem))
         };
         let both = |first: Checked, second: Checked| match both(&name, first, || second) {
             Checked::Judged(judgement) => {
-                let has_lost = judgement.violations.contains(&Lost);
-                assert_eq!(has_lost, !judgement.lost.is_empty());
+                assert!(judgement.lost.is_empty());
                 Some(judgement.violations.into_iter().collect::<Vec<_>>())
             }
             Checked::Unchecked(_) => None,
         };
         let twice = both(unmounted(), unmounted());
-        assert_eq!(twice, Some(vec![Filesystem, Lost]));
+        assert_eq!(twice, Some(vec![Filesystem]));
         assert_eq!(both(unmounted(), judged(&[])), None);
         // Each failed, and was not there to be seen by the other.
         for (first, second) in [

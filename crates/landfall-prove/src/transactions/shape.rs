@@ -6,7 +6,8 @@
 //!
 //! A transaction is whole if both its entries are there and each of its slots has its number or a later
 //! one; whatever else is there of it is a part. A client's transactions follow each other, so that the
-//! slots of one client say of each which was the last.
+//! slots of one client say of each which was the last. Where a store keeps the *numbers* of transactions
+//! besides, a whole one has its number there.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -48,6 +49,8 @@ pub(crate) struct Slot {
 pub(crate) struct Remains {
     pub entries: Vec<Entry>,
     pub slots: Vec<Slot>,
+    /// The numbers of transactions that are kept besides; `None`: none are.
+    pub numbers: Option<Vec<u64>>,
     /// What else there is that nobody made, each in a sentence.
     pub strange: Vec<String>,
 }
@@ -103,7 +106,10 @@ impl Remains {
                 let text = format!("transaction {transaction} has entries of two clients");
                 found.invented.push(text);
             }
-            numbers.insert(number);
+            if !numbers.insert(number) {
+                let text = format!("entry {number} of transaction {transaction} is there twice");
+                found.invented.push(text);
+            }
         }
         let mut last: BTreeMap<(u64, u64), u64> = BTreeMap::new();
         for (&transaction, (client, numbers)) in &by_number {
@@ -125,7 +131,11 @@ impl Remains {
                 found.invented.push(text);
                 continue;
             }
-            seen.insert(place);
+            if !seen.insert(place) {
+                let text = format!("slot {number} of client {client} is there twice");
+                found.invented.push(text);
+                continue;
+            }
             let transaction = slot.transaction;
             let is_its = transaction == 0 || shape.slots(transaction).contains(&slot.number);
             if !is_its || slot.bytes != shape.slot(transaction, slot.number) {
@@ -148,7 +158,25 @@ impl Remains {
                 "{missing} of {all} rows that were there are missing"
             ));
         }
+        if let Some(numbers) = &self.numbers {
+            hold_against_numbers(&mut found, by_number.into_keys().collect(), numbers);
+        }
         found
+    }
+}
+
+/// Takes for a part what has entries and no number, or a number and no `entries`.
+fn hold_against_numbers(found: &mut Recovered, entries: BTreeSet<u64>, numbers: &[u64]) {
+    let mut seen = BTreeSet::new();
+    for &number in numbers {
+        if !seen.insert(number) {
+            let text = format!("the number of transaction {number} is there twice");
+            found.invented.push(text);
+        }
+    }
+    for &part in entries.symmetric_difference(&seen) {
+        found.whole.remove(&part);
+        found.partial.insert(part);
     }
 }
 
@@ -257,6 +285,42 @@ mod tests {
             short.found(&SHAPE, 2).damage.as_deref(),
             Some("1 of 8 rows that were there are missing")
         );
+    }
+
+    #[test]
+    fn what_is_there_twice_is_invented() {
+        let mut twice = remains(3);
+        twice.entries.push(twice.entries[0].clone());
+        twice.slots.push(twice.slots[1].clone());
+        twice.numbers = Some(vec![1, 2, 3, 2]);
+        let found = twice.found(&SHAPE, 2);
+        let expected = [
+            "entry 0 of transaction 1 is there twice",
+            "slot 1 of client 0 is there twice",
+            "the number of transaction 2 is there twice",
+        ];
+        assert_eq!(found.invented, expected);
+        assert_eq!(found.whole, [1, 2, 3].into());
+        assert!(found.damage.is_none());
+    }
+
+    #[test]
+    fn a_number_without_entries_and_entries_without_a_number_are_halves() {
+        for numbers in [(1..=8).collect(), (1..=10).collect()] {
+            let kept = Remains {
+                numbers: Some(numbers),
+                ..remains(9)
+            };
+            let found = kept.found(&SHAPE, 2);
+            let part = if found.whole.contains(&9) { 10 } else { 9 };
+            assert_eq!(found.partial, [part].into());
+            assert_eq!(found.whole, (1..part).collect());
+        }
+        let kept = Remains {
+            numbers: Some((1..=9).collect()),
+            ..remains(9)
+        };
+        assert_eq!(kept.found(&SHAPE, 2), remains(9).found(&SHAPE, 2));
     }
 
     #[test]

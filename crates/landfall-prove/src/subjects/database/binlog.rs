@@ -6,11 +6,48 @@
 
 use std::collections::BTreeSet;
 
+use super::is_off;
 use crate::transactions::shape::Remains;
 use landfall_databases::{DatabaseError, Dialect, Sql};
 
 /// How a transaction's number stands in the log: see `tables`.
 const WORDS: &str = "INSERT INTO log_of_numbers (n) VALUES (";
+
+/// Why a server that keeps a log would not say in it, with these settings, which transactions it has; `None`: it would.
+pub(super) fn silent(name: &str, settings: &[(String, String)]) -> Option<String> {
+    let value = |setting: &str| {
+        let found = settings.iter().rfind(|(set, _)| set == setting);
+        found.map(|(_, value)| value.to_lowercase())
+    };
+    let is_kept = match value("binlog").as_deref() {
+        Some("yes") => true,
+        Some("no") => false,
+        _ => value("sync_binlog").is_some(),
+    };
+    if !is_kept {
+        return None;
+    }
+    let filters = ["binlog_do_db", "binlog_ignore_db"];
+    if let Some(filter) = filters.iter().find(|filter| value(filter).is_some()) {
+        return Some(format!(
+            "{filter}: the binary log is held against the tables, and must have all that they have; leave it out"
+        ));
+    }
+    let is_bare = value("binlog_annotate_row_events").is_some_and(|value| is_off(&value));
+    let has_rows = match value("binlog_format").as_deref() {
+        Some("row" | "2") => true,
+        Some("statement" | "1") => false,
+        // The server chooses rows for an engine that knows nothing else, and where reads cannot be repeated.
+        _ => {
+            let isolation = value("transaction_isolation");
+            name == "myrocks" || isolation.is_some_and(|level| level.starts_with("read-"))
+        }
+    };
+    (is_bare && has_rows).then(|| {
+        "binlog_annotate_row_events=OFF: rows alone do not say which transactions are in the binary log; leave it out"
+            .to_owned()
+    })
+}
 
 /// In what they differ, if there is a binary log.
 pub(super) fn difference(
@@ -85,6 +122,27 @@ fn compare(there: &BTreeSet<u64>, logged: &BTreeSet<u64>) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_log_that_says_no_numbers_is_refused_where_one_is_kept() {
+        let refused = |name: &str, set: &[(&str, &str)]| {
+            let owned = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
+            let settings: Vec<_> = set.iter().map(owned).collect();
+            silent(name, &settings).is_some()
+        };
+        let bare = ("binlog_annotate_row_events", "OFF");
+        let kept = ("sync_binlog", "1");
+        assert!(!refused("mariadb", &[bare, kept]));
+        assert!(!refused("mariadb", &[bare, ("binlog_format", "ROW")]));
+        assert!(refused("mariadb", &[bare, kept, ("binlog_format", "ROW")]));
+        assert!(refused("myrocks", &[bare, ("binlog", "yes")]));
+        let isolation = ("transaction_isolation", "READ-COMMITTED");
+        assert!(refused("mariadb", &[bare, kept, isolation]));
+        let filter = ("binlog_ignore_db", "landfall");
+        assert!(refused("mariadb", &[filter, kept]));
+        assert!(!refused("mariadb", &[filter]));
+        assert!(!refused("mariadb", &[kept, ("binlog_format", "ROW")]));
+    }
 
     #[test]
     fn only_what_the_log_commits_counts() {

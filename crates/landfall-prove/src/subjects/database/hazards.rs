@@ -4,6 +4,7 @@ use std::num::NonZeroU64;
 
 use landfall_os::humanize::parse_size;
 
+use super::is_off;
 use crate::subject::Hazard;
 
 /// What is known of a database.
@@ -28,6 +29,16 @@ pub(super) fn of(name: &str, settings: &[(String, String)]) -> Option<&'static K
         .iter()
         .find(|(known, _)| *known == name)
         .map(|(_, known)| known)
+}
+
+/// A setting with which a database has pages where they are not looked for, and why it is refused.
+pub(super) fn hidden(name: &str, settings: &[(String, String)]) -> Option<String> {
+    let is_hidden =
+        |(setting, value): &(String, String)| setting == "innodb_file_per_table" && is_off(value);
+    (name == "mariadb" && settings.iter().any(is_hidden)).then(|| {
+        "innodb_file_per_table=OFF: in the system tablespace pages that are torn would not be counted; leave it out"
+            .to_owned()
+    })
 }
 
 /// Its copies are pages of the same file, too; to tear one destroys nothing.
@@ -159,6 +170,16 @@ mod tests {
             let known = of("landfall-store", settings).unwrap();
             assert_eq!((known.has_pages)("store/data-#"), expected);
         }
+    }
+
+    #[test]
+    fn tables_without_files_of_their_own_are_refused() {
+        let hidden = |name: &str, value: &str| {
+            let set = ("innodb_file_per_table".to_owned(), value.to_owned());
+            hidden(name, &[set]).is_some()
+        };
+        assert!(hidden("mariadb", "OFF") && hidden("mariadb", "0"));
+        assert!(!hidden("mariadb", "ON") && !hidden("myrocks", "OFF"));
     }
 
     #[test]

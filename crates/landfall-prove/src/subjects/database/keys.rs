@@ -11,6 +11,8 @@ use landfall_databases::{Batch, DatabaseError, KeyValue};
 const GAP: u64 = 1000;
 /// Slots that are made in one batch.
 const CHUNK: usize = 256;
+/// Where the search for other keys ends: a greater one is nobody's but who makes it on purpose.
+const GREATEST: [u8; 32] = [u8::MAX; 32];
 
 /// Makes every slot as no transaction has left it yet.
 pub(super) fn create(
@@ -50,6 +52,7 @@ pub(super) fn read(
                 ));
             }
         }
+        find_others(keys, &mut remains)?;
         return Ok(remains);
     }
     let (mut transaction, mut last) = (1, 0);
@@ -66,7 +69,31 @@ pub(super) fn read(
             look_at_slot(keys, client, number, &mut remains)?;
         }
     }
+    let asked = (remains.entries.len() + remains.slots.len()) as u64;
+    let others = keys.count()?.map_or(0, |all| all.saturating_sub(asked));
+    if others > 0 {
+        remains.strange.push(format!(
+            "it counts {others} keys besides those that were written"
+        ));
+    }
     Ok(remains)
+}
+
+/// Looks for keys before, between and after those of either kind.
+fn find_others(keys: &mut dyn KeyValue, remains: &mut Remains) -> Result<(), DatabaseError> {
+    let gaps: [(&[u8], &[u8]); 3] = [
+        (&[0], &[ENTRY]),
+        (&[ENTRY + 1], &[SLOT]),
+        (&[SLOT + 1], &GREATEST),
+    ];
+    let mut visit = |key: &[u8], _: &[u8]| {
+        remains.strange.push(format!("nobody wrote key {key:?}"));
+        true
+    };
+    for (from, to) in gaps {
+        keys.scan(from, to, &mut visit)?;
+    }
+    Ok(())
 }
 
 /// The numbers in all keys of a kind, in order.
@@ -160,6 +187,8 @@ mod tests {
     struct Store {
         listed: Vec<Vec<u8>>,
         held: Batch,
+        /// How many keys it says that it has.
+        counted: Option<u64>,
     }
 
     impl KeyValue for Store {
@@ -179,6 +208,10 @@ mod tests {
                 visit(key, &[]);
             }
             Ok(())
+        }
+
+        fn count(&mut self) -> Result<Option<u64>, DatabaseError> {
+            Ok(self.counted)
         }
 
         fn commit(&mut self, batch: &Batch) -> Result<(), DatabaseError> {
@@ -217,6 +250,27 @@ mod tests {
         let mut other = store();
         other.listed.push(b"else".to_vec());
         assert!(invented(other)[0].starts_with("nobody wrote key"));
+        for key in [&b"a"[..], b"key", b"table", b"\xff\xff"] {
+            let mut other = store();
+            other.listed.push(key.to_vec());
+            assert_eq!(invented(other), [format!("nobody wrote key {key:?}")]);
+        }
+    }
+
+    #[test]
+    fn keys_that_are_counted_and_not_found_are_invented() {
+        let invented = |counted: u64| {
+            let mut store = store();
+            store.counted = Some(counted);
+            let remains = read(&mut store, &SHAPE, 1, false).unwrap();
+            remains.found(&SHAPE, 1).invented
+        };
+        let all = SHAPE.rows + ENTRIES;
+        assert_eq!(invented(all), [""; 0]);
+        assert_eq!(
+            invented(all + 2),
+            ["it counts 2 keys besides those that were written"]
+        );
     }
 
     #[test]

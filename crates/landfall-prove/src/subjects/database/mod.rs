@@ -198,6 +198,10 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
             settings.push(((*key).to_owned(), (*value).to_owned()));
         }
     }
+    let unfit = hazards::hidden(name, &settings).or_else(|| binlog::silent(name, &settings));
+    if let Some(why) = unfit {
+        return Err(SettingError(format!("{}: {why}", chosen.name())));
+    }
     let clients = chosen.number("clients", 1, 64)?;
     let known = hazards::of(name, &settings);
     Ok(Box::new(DatabaseSubject {
@@ -215,6 +219,11 @@ fn make(chosen: &Chosen) -> Result<Box<dyn Subject>, SettingError> {
         known,
         page: known.and_then(|known| known.page(&settings)),
     }))
+}
+
+/// Whether a switch of MariaDB is off with this value.
+fn is_off(value: &str) -> bool {
+    ["0", "off", "false"].contains(&value.to_lowercase().as_str())
 }
 
 impl DatabaseSubject {

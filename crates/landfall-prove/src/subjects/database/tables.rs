@@ -14,7 +14,7 @@ pub(super) fn create(sql: &mut dyn Sql, shape: &Shape, clients: u32) -> Result<(
          CREATE TABLE slots (client BIGINT NOT NULL, number BIGINT NOT NULL, n BIGINT NOT NULL,
              bytes {bytes} NOT NULL, PRIMARY KEY (client, number))"
     ))?;
-    if sql.dialect() == Dialect::MariaDb {
+    if keeps_numbers(sql.dialect()) {
         sql.run("CREATE TABLE log_of_numbers (n BIGINT PRIMARY KEY)")?;
     }
     let mut inserter = Inserter::new("slots", &["client", "number", "n", "bytes"]);
@@ -35,8 +35,20 @@ pub(super) fn create(sql: &mut dyn Sql, shape: &Shape, clients: u32) -> Result<(
     })
 }
 
+/// Whether transactions put their numbers into a table of their own besides.
+fn keeps_numbers(dialect: Dialect) -> bool {
+    dialect == Dialect::MariaDb
+}
+
 /// Reads everything.
 pub(super) fn read(sql: &mut dyn Sql) -> Result<Remains, DatabaseError> {
+    let numbers = if keeps_numbers(sql.dialect()) {
+        let numbers = sql.prepare("SELECT n FROM log_of_numbers")?;
+        let numbers = sql.query(numbers, &[])?;
+        Some(numbers.iter().map(|row| natural(&row[0])).collect())
+    } else {
+        None
+    };
     let entries = sql.prepare("SELECT n, number, client, bytes FROM entries")?;
     let entries = sql.query(entries, &[])?;
     let slots = sql.prepare("SELECT n, number, client, bytes FROM slots")?;
@@ -60,6 +72,7 @@ pub(super) fn read(sql: &mut dyn Sql) -> Result<Remains, DatabaseError> {
                 bytes: row[3].bytes().to_vec(),
             })
             .collect(),
+        numbers,
         ..Remains::default()
     })
 }
@@ -101,7 +114,7 @@ impl Commit for Client {
     fn commit(&mut self, shape: &Shape, transaction: u64) -> Result<(), DatabaseError> {
         let client = || Value::Integer(self.number.into());
         in_transaction(self.sql.as_mut(), |sql| {
-            if sql.dialect() == Dialect::MariaDb {
+            if keeps_numbers(sql.dialect()) {
                 // As a text, so that it can be read in the binary log whatever that is written as.
                 sql.run(&format!(
                     "INSERT INTO log_of_numbers (n) VALUES ({transaction})"
