@@ -133,6 +133,7 @@ fn requests_that_make_no_sense_are_refused_before_anything_is_made() {
         ("lab --json - --tsv", "standard output"),
         ("lab --csv - --tsv", "standard output"),
         ("lab --json same --csv same", "same file"),
+        ("lab --json same --csv ./same", "same file"),
         ("lab missing", "there is no directory missing"),
         (
             "lab missing --report missing-too/report",

@@ -156,3 +156,26 @@ fn compare_finds_the_run_before() {
         assert!(compared.stderr.contains(&said), "{compared:#?}");
     }
 }
+
+#[test]
+fn compare_prefers_the_run_that_measured_the_same_and_no_more() {
+    let cwd = scratch();
+    let cwd = cwd.path();
+    measure(cwd);
+    let document = newest(cwd);
+    let mut more = document.clone();
+    let series = more["experiments"][0]["series"].as_array_mut().unwrap();
+    let mut other = series[0].clone();
+    other["key"] = "another".into();
+    series.push(other);
+    let more = put(&history(cwd), &more, 2, None);
+    let is_before = |name: &str| {
+        let compared = compare(cwd, "");
+        assert_eq!(compared.code, Some(0), "{compared:#?}");
+        let said = format!("A is landfall-report/history/{name}, B is landfall-report/history/");
+        assert!(compared.stderr.contains(&said), "{compared:#?}");
+    };
+    is_before(&more);
+    let same = put(&history(cwd), &document, 1, None);
+    is_before(&same);
+}

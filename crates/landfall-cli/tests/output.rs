@@ -564,3 +564,19 @@ fn what_is_written_may_be_read_by_others() {
         assert_eq!(mode(name), mode("plain"), "{name}");
     }
 }
+
+#[test]
+fn a_report_that_cannot_be_written_keeps_no_other_file_from_being_written() {
+    let dir = scratch();
+    // In the place of the page.
+    fs::create_dir_all(dir.path().join("landfall-report/index.html")).unwrap();
+    let mut words = small(&["--quiet", "--json", "results.json"]);
+    words.extend(["--markdown", "tables.md", "--csv", "trials.csv"]);
+    let ended = run(dir.path(), words);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert!(ended.stderr.contains("index.html"), "{ended:#?}");
+    assert!(!ended.stdout.is_empty(), "{ended:#?}");
+    for name in ["results.json", "tables.md", "trials.csv"] {
+        assert!(dir.path().join(name).is_file(), "{name}");
+    }
+}

@@ -98,23 +98,31 @@ pub fn compare(a: &Results, b: &Results) -> Result<Comparison, String> {
     if rows.is_empty() {
         return Err("no strategy was measured in both".into());
     }
-    let only = |these: &[Sample<'_>], those: &[Sample<'_>]| -> Vec<String> {
-        let mut keys: Vec<String> = Vec::new();
-        for this in these {
-            let is_shared = those.iter().any(|that| that.key == this.key);
-            // Of each figure of a series there is a sample.
-            if !is_shared && !keys.iter().any(|known| known == this.key) {
-                keys.push(this.key.to_owned());
-            }
-        }
-        keys
-    };
     Ok(Comparison {
         differences: circumstances(a, b),
         only_a: only(&samples_a, &samples_b),
         only_b: only(&samples_b, &samples_a),
         rows,
     })
+}
+
+/// Whether two runs measured the same series, and neither of them any more.
+pub fn measured_the_same(a: &Results, b: &Results) -> bool {
+    let (a, b) = (samples(a), samples(b));
+    only(&a, &b).is_empty() && only(&b, &a).is_empty()
+}
+
+/// The series of these that are not among those, each once.
+fn only(these: &[Sample<'_>], those: &[Sample<'_>]) -> Vec<String> {
+    let mut keys: Vec<String> = Vec::new();
+    for this in these {
+        let is_shared = those.iter().any(|that| that.key == this.key);
+        // Of each figure of a series there is a sample.
+        if !is_shared && !keys.iter().any(|known| known == this.key) {
+            keys.push(this.key.to_owned());
+        }
+    }
+    keys
 }
 
 /// Everything that a run measured and that runs are compared by, the figures of one kind together.
@@ -252,6 +260,8 @@ mod tests {
         assert_eq!(compared.only_a, missing);
         assert_eq!(compared.only_b, [""; 0]);
         assert_eq!(compare(&b, &a).unwrap().only_b, missing);
+        assert!(measured_the_same(&a, &a) && measured_the_same(&b, &b));
+        assert!(!measured_the_same(&a, &b) && !measured_the_same(&b, &a));
     }
 
     #[test]

@@ -31,6 +31,7 @@ pub mod dump_vs_log;
 mod experiment;
 pub mod export;
 pub mod facts;
+mod left_behind;
 mod plan;
 mod preparation;
 mod progress;

@@ -35,7 +35,7 @@ pub(crate) fn require_recorder(site: &Site) -> Result<(), Error> {
 }
 
 /// Proves a subject with these settings and so many transactions, with at most `states` crash states, on a filesystem
-/// like that of `site`.
+/// like that of `site`. One that fails is not proven, and no reason to lose what was timed.
 pub(crate) fn of(
     subject: &str,
     settings: &[(String, String)],
@@ -45,27 +45,30 @@ pub(crate) fn of(
     states: usize,
     stop: &Stop,
 ) -> Result<SeriesProof, Error> {
-    let plan = match Plan::named(subject, settings, filesystem_spec.clone()) {
-        Ok(plan) => plan,
-        // A size that no subject has, say.
-        Err(Error::Usage(why)) => return Ok(not_proven(filesystem_spec, &why)),
-        Err(error) => return Err(error),
-    };
-    let plan = Plan {
-        directory: site.directory().to_owned(),
-        transactions,
-        states,
-        ..plan
-    };
-    let proof = match prove(&plan, stop, &mut Silent) {
-        Ok(proof) => proof.results,
-        // This filesystem on the recorder lacks what the site has, or has not the room for it.
-        Err(Error::Refused(why) | Error::Subject(why)) => {
-            return Ok(not_proven(filesystem_spec, &why));
-        }
-        Err(error) => return Err(error),
-    };
-    Ok(of_series(filesystem_spec, &proof))
+    let proven = Plan::named(subject, settings, filesystem_spec.clone()).and_then(|plan| {
+        let plan = Plan {
+            directory: site.directory().to_owned(),
+            transactions,
+            states,
+            ..plan
+        };
+        prove(&plan, stop, &mut Silent)
+    });
+    match proven {
+        Ok(proof) => Ok(of_series(filesystem_spec, &proof.results)),
+        Err(error) => Ok(not_proven(filesystem_spec, &reason(error, stop)?)),
+    }
+}
+
+/// Why nothing was proven: a size that no subject has, what a filesystem on a recorder lacks, a machine that failed.
+/// A request to stop is none.
+pub(crate) fn reason(error: Error, stop: &Stop) -> Result<String, Error> {
+    match error {
+        Error::Stopped => Err(error),
+        // Most likely that is why.
+        _ if stop.is_requested() => Err(Error::Stopped),
+        error => Ok(error.to_string()),
+    }
 }
 
 /// What a proof says of who wrote. What fails without an acknowledged write missing, such as a filesystem that does not work, is no
@@ -96,9 +99,23 @@ pub(crate) fn not_proven(filesystem_spec: &FilesystemSpec, why: &str) -> SeriesP
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::atomic::Ordering;
+
     use landfall_results::proof::fixtures::failing;
 
     use super::*;
+
+    #[test]
+    fn a_proof_that_fails_has_a_reason_unless_somebody_asked_to_stop() {
+        let stop = Stop::default();
+        let failed = || Error::io("cannot run it")(io::Error::from(io::ErrorKind::InvalidData));
+        let why = reason(failed(), &stop).unwrap();
+        assert!(why.starts_with("cannot run it: "), "{why}");
+        assert!(matches!(reason(Error::Stopped, &stop), Err(Error::Stopped)));
+        stop.flag().store(true, Ordering::Relaxed);
+        assert!(matches!(reason(failed(), &stop), Err(Error::Stopped)));
+    }
 
     #[test]
     fn a_filesystem_that_does_not_work_is_no_proof_that_nothing_is_lost() {

@@ -189,12 +189,21 @@ impl Results {
     pub(crate) const FAILED: &'static str = "failed";
     /// Code of the notice that an experiment was refused, of several.
     pub(crate) const NOT_MEASURED: &'static str = "not-measured";
+    /// Code of the notice that something which was made for the run could not be removed.
+    pub(crate) const LEFT_BEHIND: &'static str = "left-behind";
 
     /// Whether an experiment failed, of several.
     pub fn has_failed(&self) -> bool {
-        self.notices
-            .iter()
-            .any(|notice| notice.code == Self::FAILED)
+        self.has_notice(Self::FAILED)
+    }
+
+    /// Whether something that was made for the run could not be removed.
+    pub fn has_left_something(&self) -> bool {
+        self.has_notice(Self::LEFT_BEHIND)
+    }
+
+    fn has_notice(&self, code: &str) -> bool {
+        self.notices.iter().any(|notice| notice.code == code)
     }
 
     /// Whether the run was too noisy to conclude anything from: of most strategies that were measured

@@ -21,12 +21,14 @@ use landfall_results::witness::Witnessed;
 
 use crate::args::Advise;
 use crate::commands::compare::read;
-use crate::commands::documents::{EmptyDirectories, command_line, prepare_directory, write_report};
+use crate::commands::documents::{
+    EmptyDirectories, command_line, prepare_directory, write_named, write_report,
+};
 use crate::commands::files::{check_file, write_file};
 use crate::commands::history::{self, REPORT};
 use crate::commands::lab::{self, Display};
 use crate::commands::witness::evidence as evidence_of;
-use crate::commands::{ended, print_bytes};
+use crate::commands::{ended, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, table};
 
@@ -99,10 +101,10 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         Some(_) => Code::Refused,
         None => measured,
     };
-    ended(code, printed.map(drop).and(kept).and(written))
+    ended(code, first_failure([printed.map(drop), kept, written]))
 }
 
-/// Writes what there is to be of the report, of configurations and of the document.
+/// Writes what there is to be of the report, of configurations and of the document, each whatever became of the others.
 fn write(
     arguments: &Advise,
     results: &Results,
@@ -110,18 +112,13 @@ fn write(
     scope: &Scope,
     report: Option<(&Path, Scope)>,
 ) -> Result<(), Failure> {
-    if let Some((directory, scope)) = report {
-        write_report(directory, results, advice, &scope)?;
-    }
-    for (system, path) in &arguments.write {
-        write_fragment(advice, *system, path)?;
-    }
-    match arguments.json.as_deref() {
-        Some(path) if path != Path::new("-") => {
-            write_file(path, document(advice, scope).as_bytes())
-        }
-        _ => Ok(()),
-    }
+    let reported = report.map_or(Ok(()), |(directory, scope)| {
+        write_report(directory, results, advice, &scope)
+    });
+    let fragments = arguments.write.iter();
+    let fragments = fragments.map(|(system, path)| write_fragment(advice, *system, path));
+    let documented = write_named(&arguments.json, || document(advice, scope));
+    first_failure([reported].into_iter().chain(fragments).chain([documented]))
 }
 
 /// What is known of the disk's flushes: by a witness, or that nobody can know without one. Of documents, which may be of

@@ -10,9 +10,9 @@ use landfall_report::html;
 use landfall_report::markdown::markdown;
 
 use crate::args::Documents;
-use crate::commands::files::{check_file, replace, write_file};
+use crate::commands::files::{check_file, is_same_file, replace, write_file};
 use crate::commands::history;
-use crate::commands::print_bytes;
+use crate::commands::{first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::table;
 
@@ -31,7 +31,7 @@ pub fn check_files<'a>(
     let mut files: Vec<(&str, &Path)> = Vec::new();
     for (option, path) in named {
         let Some(path) = path else { continue };
-        if let Some((other, _)) = files.iter().find(|(_, other)| *other == path) {
+        if let Some((other, _)) = files.iter().find(|(_, other)| is_same_file(other, path)) {
             let text = if path == Path::new("-") {
                 format!("only one of {other} - and {option} - can have standard output")
             } else {
@@ -57,21 +57,23 @@ impl Documents {
         check_files(own.into_iter().chain(others.iter().copied()))
     }
 
-    /// Writes what was asked for into files.
+    /// Writes what was asked for into files, each whatever became of the others.
     pub fn write(&self, results: &Results) -> Result<(), Failure> {
-        if !self.no_report {
-            let advice = advise(results, &self.report.display().to_string(), None);
-            write_report(&self.report, results, &advice, &Scope::here())?;
-            history::keep(&self.report, results)?;
+        first_failure([
+            self.keep(results),
+            write_named(&self.json, || results.to_json()),
+            write_named(&self.markdown, || markdown(&table::results(results))),
+        ])
+    }
+
+    /// Writes the report and its history, if there is to be a report.
+    fn keep(&self, results: &Results) -> Result<(), Failure> {
+        if self.no_report {
+            return Ok(());
         }
-        let is_file = |path: &&PathBuf| path.as_path() != Path::new("-");
-        if let Some(path) = self.json.as_ref().filter(is_file) {
-            write_file(path, results.to_json().as_bytes())?;
-        }
-        if let Some(path) = self.markdown.as_ref().filter(is_file) {
-            write_file(path, markdown(&table::results(results)).as_bytes())?;
-        }
-        Ok(())
+        let advice = advise(results, &self.report.display().to_string(), None);
+        write_report(&self.report, results, &advice, &Scope::here())?;
+        history::keep(&self.report, results)
     }
 
     /// Prints the document or the Markdown if that was asked for; otherwise one screen, or all tables.
@@ -94,6 +96,14 @@ impl Documents {
         };
         print_bytes(text.as_bytes())?;
         Ok(())
+    }
+}
+
+/// Writes a text into the file that an option names, unless it names none, or standard output.
+pub fn write_named(path: &Option<PathBuf>, text: impl FnOnce() -> String) -> Result<(), Failure> {
+    match path.as_deref() {
+        Some(path) if path != Path::new("-") => write_file(path, text().as_bytes()),
+        _ => Ok(()),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use landfall_lab::Error;
 use landfall_os::{may_be_replaced, write_whole_file};
@@ -61,9 +61,43 @@ pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
         .map_err(Error::io(format!("cannot write {}", path.display())))
 }
 
+/// Whether two names are of one file, which need not be there, however its directory is written; `-` is no file.
+pub fn is_same_file(a: &Path, b: &Path) -> bool {
+    let full = |path: &Path| -> Option<PathBuf> {
+        let name = path.file_name().filter(|_| path != Path::new("-"))?;
+        Some(parent(path).canonicalize().ok()?.join(name))
+    };
+    a == b || full(a).is_some_and(|a| full(b) == Some(a))
+}
+
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_has_many_names() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::create_dir(directory.path().join("in")).unwrap();
+        let file = directory.path().join("out");
+        for same in ["out", "./out", "in/../out"] {
+            assert!(is_same_file(&file, &directory.path().join(same)), "{same}");
+        }
+        for other in ["in/out", "other", "none/../out"] {
+            assert!(
+                !is_same_file(&file, &directory.path().join(other)),
+                "{other}"
+            );
+        }
+        let here = std::env::current_dir().unwrap();
+        assert!(is_same_file(Path::new("out"), &here.join("out")));
+        assert!(!is_same_file(Path::new("-"), &here.join("-")));
+        assert!(is_same_file(Path::new("-"), Path::new("-")));
     }
 }

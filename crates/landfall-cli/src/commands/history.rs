@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use landfall_lab::compare::compare;
+use landfall_lab::compare::{compare, measured_the_same};
 use landfall_lab::{Error, Found, Results};
 
 use crate::commands::compare::read;
@@ -122,7 +122,8 @@ pub fn evidence(report: &Path) -> Vec<Results> {
     evidence
 }
 
-/// The newest run that measured something, and the one before it that measured the same in the same place.
+/// The newest run that measured something, and the one before it that measured the same in the same place, or if none did
+/// a part of it.
 pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
     let nothing = |text: String| Err(Failure::new(Code::Usage, text));
     let place = report.display();
@@ -133,11 +134,9 @@ pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
             "there are no results of a measurement in {place}: run landfall lab twice, or name two results documents"
         ));
     };
-    let is_same = |one: &Kept| {
-        is_same_place(&one.results, &newest.results)
-            && compare(&one.results, &newest.results).is_ok()
-    };
-    match all.find(is_same) {
+    let before = all.filter(|one| is_same_place(&one.results, &newest.results));
+    let is_comparable = |one: &Results| compare(one, &newest.results).is_ok();
+    match likest(before.collect(), &newest.results, is_comparable) {
         Some(before) => Ok((before, newest)),
         None => nothing(format!(
             "no earlier run in {place} measured the same as {}: run '{}' once more, or name two results documents",
@@ -147,19 +146,32 @@ pub fn last_two(report: &Path) -> Result<(Kept, Kept), Failure> {
     }
 }
 
+/// Of runs, the newest first, the newest that measured just what this one did; or else the newest that measured
+/// something of it.
+fn likest(
+    mut runs: Vec<Kept>,
+    results: &Results,
+    is_comparable: impl Fn(&Results) -> bool,
+) -> Option<Kept> {
+    let is_some = |one: &Kept| is_comparable(&one.results);
+    let is_all = |one: &Kept| measured_the_same(&one.results, results) && is_some(one);
+    let all = runs.iter().position(is_all);
+    let place = all.or_else(|| runs.iter().position(is_some))?;
+    Some(runs.swap_remove(place))
+}
+
 fn is_same_place(a: &Results, b: &Results) -> bool {
     (&a.directory, &a.site) == (&b.directory, &b.site)
 }
 
-/// The newest run that measured the same as this document in the same place.
+/// The newest run that measured the same as this document in the same place, or if none did a part of it.
 pub fn newest_like(report: &Path, path: &Path, results: &Results) -> Result<Kept, Failure> {
-    let mut all = all(report).into_iter();
-    let is_like = |one: &Kept| {
-        one.results.started != results.started
-            && is_same_place(&one.results, results)
-            && compare(results, &one.results).is_ok()
-    };
-    all.find(is_like).ok_or_else(|| {
+    let mut others = all(report);
+    others.retain(|one| {
+        one.results.started != results.started && is_same_place(&one.results, results)
+    });
+    let is_comparable = |one: &Results| compare(results, one).is_ok();
+    likest(others, results, is_comparable).ok_or_else(|| {
         let text = format!(
             "no other run in {} measured the same in the same place as {}: name two results documents",
             report.display(),

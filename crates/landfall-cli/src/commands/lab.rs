@@ -1,15 +1,13 @@
 //! `landfall lab`: runs an experiment, prints what it found, writes its documents.
 
-use std::path::Path;
 use std::time::Duration;
 
 use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, export};
 use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
-use crate::commands::documents::{command_line, is_stdout, prepare_report};
-use crate::commands::files::write_file;
-use crate::commands::print_bytes;
+use crate::commands::documents::{command_line, is_stdout, prepare_report, write_named};
+use crate::commands::{first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::Bar;
 
@@ -31,9 +29,8 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let (results, closed) = measured(site, plans, &command_line(), &stop, &mut display)?;
     let written = write_documents(output, &results);
     // Whatever became of the files, the results are not lost.
-    print(output, &results, written.is_ok())?;
-    written?;
-    closed?;
+    let printed = print(output, &results, written.is_ok());
+    first_failure([printed, written, closed.map_err(Failure::from)])?;
     if let Some(failure) = display.unprinted {
         return Err(failure);
     }
@@ -47,7 +44,7 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
 /// How a run ends that measured something.
 pub fn code(results: &Results) -> Code {
     match () {
-        () if results.has_failed() => Code::Failed,
+        () if results.has_failed() || results.has_left_something() => Code::Failed,
         () if results.is_too_noisy() => Code::TooNoisy,
         () => Code::Measured,
     }
@@ -107,11 +104,10 @@ fn check(output: &Output) -> Result<(), Failure> {
 }
 
 fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
-    output.documents.write(results)?;
-    if let Some(path) = output.csv.as_ref().filter(|path| *path != Path::new("-")) {
-        write_file(path, export::csv(results).as_bytes())?;
-    }
-    Ok(())
+    first_failure([
+        output.documents.write(results),
+        write_named(&output.csv, || export::csv(results)),
+    ])
 }
 
 fn print(output: &Output, results: &Results, is_written: bool) -> Result<(), Failure> {

@@ -74,6 +74,16 @@ fn ended(code: Code, written: Result<(), Failure>) -> Result<Code, Failure> {
     }
 }
 
+/// Why the first of several attempts failed, all of which were made. Why others did is said at once.
+fn first_failure(attempts: impl IntoIterator<Item = Result<(), Failure>>) -> Result<(), Failure> {
+    let mut failures = attempts.into_iter().filter_map(Result::err);
+    let first = failures.next();
+    for other in failures {
+        complain(&other.text);
+    }
+    first.map_or(Ok(()), Err)
+}
+
 /// `1 record`, `2 records`.
 fn counted(count: u64, one: &str, several: &str) -> String {
     let noun = if count == 1 { one } else { several };
@@ -103,5 +113,18 @@ mod tests {
         let failed = ended(Code::Measured, full()).unwrap_err();
         assert_eq!(failed.code, Code::Failed);
         assert_eq!(ended(Code::TooNoisy, Ok(())).unwrap(), Code::TooNoisy);
+    }
+
+    #[test]
+    fn of_several_failures_the_first_counts_and_every_attempt_is_made() {
+        let mut made = 0;
+        let attempts = [Ok(()), Err("one"), Ok(()), Err("two"), Ok(())];
+        let attempts = attempts.into_iter().map(|attempt| {
+            made += 1;
+            attempt.map_err(|text| Failure::new(Code::Failed, text))
+        });
+        assert_eq!(first_failure(attempts).unwrap_err().text, "one");
+        assert_eq!(made, 5);
+        first_failure([Ok(()), Ok(())]).unwrap();
     }
 }

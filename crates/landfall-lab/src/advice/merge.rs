@@ -61,8 +61,8 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
         for notice in document.notices {
             let is_known = all.notices.iter().any(|known| known == &notice);
             // What went wrong in an older run says nothing of a newer one.
-            let is_of_run =
-                [Results::FAILED, Results::NOT_MEASURED].contains(&notice.code.as_str());
+            let is_of_run = [Results::FAILED, Results::NOT_MEASURED, Results::LEFT_BEHIND]
+                .contains(&notice.code.as_str());
             // That the directory was unsafe once is not for ever; that it has become so counts.
             let counts = if notice.weight < Weight::Danger {
                 is_here && (is_later || !is_of_run)
@@ -281,7 +281,11 @@ mod tests {
     fn that_an_older_run_failed_does_not_count() {
         let notice = |code| Notice::new(code, Weight::Warning, "stream was not measured");
         let failed = |started: &str| Results {
-            notices: vec![notice(Results::FAILED), notice(Results::NOT_MEASURED)],
+            notices: vec![
+                notice(Results::FAILED),
+                notice(Results::NOT_MEASURED),
+                notice(Results::LEFT_BEHIND),
+            ],
             experiments: vec![Found::Stream(Box::new(
                 crate::stream::fixtures::stream_results(),
             ))],

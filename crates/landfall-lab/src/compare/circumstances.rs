@@ -5,9 +5,10 @@ use std::collections::BTreeSet;
 use crate::amplify::AmplifyResults;
 use crate::configuration::Measurements;
 use crate::dump_vs_log::DumpVsLogResults;
+use crate::rename::RenameResults;
 use crate::stream::{self, StreamResults};
 use crate::sync::{Operations, SyncResults};
-use crate::{Found, Results};
+use crate::{Findings, Found, Results};
 use landfall_os::humanize::bytes_text;
 use landfall_results::Series;
 
@@ -40,6 +41,11 @@ pub(super) fn circumstances(a: &Results, b: &Results) -> Vec<String> {
                 Operations::Exactly(number) => format!("{number} operations"),
             })
     };
+    let saving_trials =
+        of_both::<DumpVsLogResults>(a, b, |saved| format!("{} seconds", saved.log_seconds));
+    let renaming_trials = of_both::<RenameResults>(a, b, |renamed| {
+        format!("{} seconds", renamed.seconds_per_trial)
+    });
     let size = |results: &Results| {
         let devices = &results.filesystem.storage().devices;
         bytes_text(devices.iter().map(|device| device.size_bytes).sum())
@@ -103,13 +109,30 @@ pub(super) fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         ("the kernel's limit of dirty data", dirty(a), dirty(b)),
         ("the updates that are logged", updates(a), updates(b)),
     ];
-    let pairs = pairs.map(|(what, a, b)| (what.to_owned(), a, b));
+    let trials = [
+        ("the length of trials of dump-vs-log", saving_trials),
+        ("the length of trials of rename", renaming_trials),
+    ];
+    let trials = trials
+        .into_iter()
+        .filter_map(|(what, both)| both.map(|(a, b)| (what, a, b)));
     pairs
         .into_iter()
+        .chain(trials)
+        .map(|(what, a, b)| (what.to_owned(), a, b))
         .chain(databases(a, b))
         .filter(|(_, a, b)| a != b)
         .map(|(what, a, b)| format!("{what}: {a} in A, {b} in B"))
         .collect()
+}
+
+/// What is to be said of an experiment in either run, if both have it.
+fn of_both<T: Findings>(
+    a: &Results,
+    b: &Results,
+    say: fn(&T) -> String,
+) -> Option<(String, String)> {
+    Some((say(a.first::<T>()?), say(b.first::<T>()?)))
 }
 
 /// How databases were measured by either run, of what both measured: each experiment has its own pairs.
@@ -180,7 +203,9 @@ fn databases(a: &Results, b: &Results) -> Vec<(String, String, String)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PlanKind;
     use crate::advice::fixtures::recorded;
+    use crate::dump_vs_log::fixtures::dump_vs_log_results;
 
     /// Of several runs in one document each experiment is one.
     fn amplify() -> Results {
@@ -208,6 +233,37 @@ mod tests {
             );
         }
         assert_eq!(said.len(), 2, "{said:?}");
+    }
+
+    #[test]
+    fn another_length_of_trials_is_named_where_both_have_the_experiment() {
+        let renamed = |seconds_per_trial: f64| RenameResults {
+            plan: PlanKind::Standard,
+            rounds: 5,
+            seconds_per_trial,
+            size: 4096,
+            sites: Vec::new(),
+            series: Vec::new(),
+            claims: Vec::new(),
+        };
+        let saved = |log_seconds: f64| DumpVsLogResults {
+            log_seconds,
+            ..dump_vs_log_results()
+        };
+        let of = |experiments: Vec<Found>| Results {
+            experiments,
+            ..amplify()
+        };
+        let a = of(vec![renamed(0.5).into(), saved(2.0).into()]);
+        assert!(circumstances(&a, &a).is_empty());
+        let b = of(vec![renamed(1.5).into(), saved(4.0).into()]);
+        let expected = [
+            "the length of trials of dump-vs-log: 2 seconds in A, 4 seconds in B",
+            "the length of trials of rename: 0.5 seconds in A, 1.5 seconds in B",
+        ];
+        assert_eq!(circumstances(&a, &b), expected);
+        let alone = of(vec![renamed(1.5).into()]);
+        assert_eq!(circumstances(&a, &alone), expected[1..]);
     }
 
     #[test]

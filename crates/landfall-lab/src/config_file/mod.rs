@@ -4,6 +4,7 @@
 //! counts. What is no setting is passed over; a file that cannot be read is an error, since what is in it may
 //! be what matters.
 
+mod etcd;
 mod option_file;
 mod spelling;
 
@@ -15,8 +16,8 @@ use std::str::FromStr;
 pub(crate) use self::option_file::version_of;
 use self::option_file::{Section, mysql, mysql_include, persisted, says, section};
 use self::spelling::{
-    Include, environment, nats, nats_include, postgres, postgres_include, pragma, property, redis,
-    redis_include, sql_statements, yaml,
+    Include, nats, nats_include, postgres, postgres_include, pragma, property, redis,
+    redis_include, sql_statements,
 };
 use crate::Error;
 use crate::rules::{self, System};
@@ -168,6 +169,12 @@ impl ConfigFile {
             }
             return Ok(());
         }
+        if system == System::Etcd {
+            for (line, found) in etcd::settings(&text) {
+                self.add(found, path, line);
+            }
+            return Ok(());
+        }
         let mut name_of_section = String::new();
         for (line, text) in text.lines().enumerate() {
             let text = text.trim();
@@ -185,9 +192,10 @@ impl ConfigFile {
                     continue;
                 }
             }
-            if let Some(name) = text
-                .strip_prefix('[')
-                .and_then(|rest| rest.split(']').next())
+            if has_sections(system)
+                && let Some(name) = text
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.split(']').next())
             {
                 name_of_section = name.trim().to_ascii_lowercase();
                 continue;
@@ -201,13 +209,14 @@ impl ConfigFile {
                 }
                 System::Postgres => postgres(text).into_iter().collect(),
                 System::Redis => redis(text).into_iter().collect(),
-                System::Etcd => environment(text).map_or_else(|| yaml(text), |found| vec![found]),
                 System::Nats => nats(text).into_iter().collect(),
                 System::Kafka | System::Rocksdb => property(text).into_iter().collect(),
-                // The first is not read line by line, the others have no files.
-                System::Sqlite | System::Landfall | System::LandfallStore | System::Mount => {
-                    Vec::new()
-                }
+                // The first two are read as a whole, the others have no files.
+                System::Sqlite
+                | System::Etcd
+                | System::Landfall
+                | System::LandfallStore
+                | System::Mount => Vec::new(),
             };
             let version = version_of(&name_of_section).filter(|_| system.has_option_files());
             for (name, value) in found {
@@ -302,6 +311,11 @@ impl ConfigFile {
             }
         }
     }
+}
+
+/// Whether a line in brackets begins a section: elsewhere it may be a list.
+fn has_sections(system: System) -> bool {
+    system.has_option_files() || system == System::Rocksdb
 }
 
 /// Whose configuration a file may be, by its name; of an option file by what it says, too, and of one that says nothing
@@ -514,6 +528,36 @@ mod tests {
                 "always",
             ),
             (
+                System::Nats,
+                "\tsync_interval\talways\t// each\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Nats,
+                "urls: [\n[\"nats://a:6222\"]\n]\nsync_interval \t= always\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Nats,
+                "jetstream: {\n  domain: \"a//b\", sync_interval: always\n}\n",
+                "sync_interval",
+                "always",
+            ),
+            (
+                System::Etcd,
+                "[\"etcd\", \"--unsafe-no-fsync\"]\n",
+                "unsafe-no-fsync",
+                "true",
+            ),
+            (
+                System::Rocksdb,
+                "[CFOptions \"default\"]\n  compression=kNoCompression\n",
+                "compression",
+                "kNoCompression",
+            ),
+            (
                 System::Sqlite,
                 "PRAGMA synchronous=OFF; -- PRAGMA a=b; PRAGMA synchronous=FULL;\n/* no;\nPRAGMA synchronous=FULL; */ PRAGMA c='--';",
                 "synchronous",
@@ -577,6 +621,34 @@ mod tests {
             let found = read(system, &[("file", text)]).unwrap();
             assert_eq!(values(&found, &[name]), [Some(value.to_owned())], "{text}");
         }
+    }
+
+    #[test]
+    fn a_pragma_counts_that_is_of_the_main_database_or_of_all() {
+        for (text, value) in [
+            (
+                "PRAGMA main.synchronous=FULL; PRAGMA aux.synchronous=OFF;",
+                "full",
+            ),
+            (
+                "PRAGMA synchronous=FULL; PRAGMA temp.synchronous(0);",
+                "full",
+            ),
+            (
+                "PRAGMA aux.synchronous=OFF; PRAGMA MAIN . synchronous = 1;",
+                "normal",
+            ),
+            ("PRAGMA \"main\".synchronous=OFF;", "off"),
+        ] {
+            let found = read(System::Sqlite, &[("file", text)]).unwrap();
+            assert_eq!(
+                values(&found, &["synchronous"]),
+                [Some(value.to_owned())],
+                "{text}"
+            );
+        }
+        let found = read(System::Sqlite, &[("file", "PRAGMA aux.journal_mode=OFF;")]).unwrap();
+        assert_eq!(found.get("journal_mode"), None);
     }
 
     #[test]

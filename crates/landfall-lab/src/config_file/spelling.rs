@@ -88,34 +88,6 @@ pub(super) fn redis(line: &str) -> Option<(String, String)> {
     Some((name.to_ascii_lowercase(), unquoted(value)))
 }
 
-/// `name: value`, several in a line if they are in braces, as JSON has them too; or `- --name=value`, as a manifest of
-/// Kubernetes has the command line.
-pub(super) fn yaml(line: &str) -> Vec<(String, String)> {
-    let pair = |part: &str| {
-        let item = part.trim();
-        let item = unquoted(item.strip_prefix("- ").unwrap_or(item));
-        if let Some(flag) = item.strip_prefix("--") {
-            let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
-            return Some((name.to_owned(), unquoted(value)));
-        }
-        let (name, value) = part.split_once(':')?;
-        Some((unquoted(name), unquoted(value)))
-    };
-    let line = uncommented(line);
-    // Where a script is quoted, its lines may go on.
-    let line = line.strip_suffix(" \\").unwrap_or(line);
-    let parts = line.split(['{', '}', '[', ']', ',']);
-    parts.filter_map(pair).collect()
-}
-
-/// `ETCD_UNSAFE_NO_FSYNC=true`: a flag of etcd as a variable of its environment.
-pub(super) fn environment(line: &str) -> Option<(String, String)> {
-    let line = line.strip_prefix("export ").unwrap_or(line).trim();
-    let (name, value) = line.strip_prefix("ETCD_")?.split_once('=')?;
-    let flag = name.to_ascii_lowercase().replace('_', "-");
-    Some((flag, unquoted(value)))
-}
-
 /// `name=value`, `name: value` or `name value`.
 pub(super) fn property(line: &str) -> Option<(String, String)> {
     if line.starts_with(['#', '!', ';']) {
@@ -131,7 +103,8 @@ pub(super) fn property(line: &str) -> Option<(String, String)> {
 /// `name: value`, `name = value` or `name value`, several in a line, in blocks or not.
 pub(super) fn nats(line: &str) -> Vec<(String, String)> {
     let pair = |part: &str| {
-        let (name, value) = part.split_once([':', '=', ' '])?;
+        let ends = |c: char| c.is_whitespace() || matches!(c, ':' | '=');
+        let (name, value) = part.split_once(ends)?;
         let value = value.trim().trim_start_matches([':', '=']);
         // As JSON has it, and by its other name.
         let name = match unquoted(name).to_ascii_lowercase() {
@@ -155,9 +128,16 @@ pub(super) fn nats_include(line: &str) -> Option<Include> {
 /// What stands in a line of NATS' configuration, without comments and braces.
 fn nats_parts(line: &str) -> impl Iterator<Item = &str> {
     let line = line.split('#').next().unwrap_or_default();
-    let line = line.split(" //").next().unwrap_or_default();
-    let parts = line.split(['{', '}', ',', ';']).map(str::trim);
+    let parts = without_slashes(line).split(['{', '}', ',', ';']);
+    let parts = parts.map(str::trim);
     parts.filter(|part| !part.starts_with("//"))
+}
+
+/// The line without a comment that two slashes begin. Addresses have them too, but nothing blank before them.
+fn without_slashes(line: &str) -> &str {
+    let mut slashes = line.match_indices("//");
+    let comment = slashes.find(|(at, _)| line[..*at].ends_with(char::is_whitespace));
+    comment.map_or(line, |(at, _)| &line[..at])
 }
 
 /// The statements of a script for SQLite, without comments, and the line on which each begins.
@@ -226,7 +206,7 @@ pub(super) fn sql_statements(script: &str) -> Vec<(usize, String)> {
     all
 }
 
-/// `PRAGMA name = value`, `PRAGMA schema.name(value)`.
+/// `PRAGMA name = value`, `PRAGMA main.name(value)`. What is set for another schema is another database's.
 pub(super) fn pragma(statement: &str) -> Option<(String, String)> {
     let lower = statement.trim().to_ascii_lowercase();
     let rest = lower.strip_prefix("pragma")?.trim_start();
@@ -234,8 +214,11 @@ pub(super) fn pragma(statement: &str) -> Option<(String, String)> {
         Some(pair) => pair,
         None => rest.strip_suffix(')')?.split_once('(')?,
     };
-    let name = name.trim();
-    let name = name.split_once('.').map_or(name, |(_, name)| name);
+    let name = match name.split_once('.') {
+        Some((schema, name)) if unquoted(schema) == "main" => name.trim(),
+        Some(_) => return None,
+        None => name.trim(),
+    };
     let value = unquoted(value);
     // Levels have numbers as well, and the first two are switches.
     let level = match value.as_str() {

@@ -12,7 +12,7 @@ use super::trial::{self, Task};
 use super::{Configuration, Measurements, Plan, disturbance};
 use crate::rounds::{Group, Rounds};
 use crate::site::Sites;
-use crate::{Error, Notice, Preparation, Progress, Site, SiteKind, SiteSpec, Stop};
+use crate::{Error, Notice, Preparation, Progress, Site, SiteKind, SiteSpec, Stop, left_behind};
 use landfall_databases::{DatabaseError, Running, workload};
 use landfall_results::{Series, Trial};
 
@@ -54,8 +54,8 @@ pub fn run(
     let loads = run.loads.results();
     let (sites, closed) = run.sites.close();
     rounds?;
-    closed?;
-    let notices = disturbance::notices(&series);
+    let mut notices = disturbance::notices(&series);
+    notices.extend(left_behind::notice(closed)?);
     let measurements = Measurements {
         rounds: plan.rounds,
         warm_up_seconds: plan.warm_up_seconds,

@@ -50,6 +50,10 @@ fn one(plan: &Plan, cost: Cost, dump: &Series, saving: Saving, log: &Series) -> 
             }
         }
     };
+    // After any number of updates that cost nothing a dump is no cheaper: the other rounds alone would tell of too few.
+    if pairs.iter().any(|(_, update)| *update <= 0.0) {
+        return None;
+    }
     let updates = Estimate::of_ratio(&pairs)?;
     let share_of_one = plan.record_bytes as f64 / plan.saved_bytes() as f64;
     Some(BreakEven {
@@ -148,5 +152,16 @@ mod tests {
     fn a_log_that_costs_nothing_has_no_break_even() {
         let found = break_even(vec![dump(2.0, Some(4.0))], vec![log(0.0, Some(0.0))]);
         assert!(found.is_empty());
+    }
+
+    #[test]
+    fn nor_has_one_that_costs_nothing_in_some_round() {
+        let dumps = || vec![dump(2.0, Some(4.0)), dump(2.0, Some(4.0))];
+        let found = break_even(dumps(), vec![log(10.0, Some(2.0)), log(10.0, Some(0.0))]);
+        let costs: Vec<Cost> = found.iter().map(|one| one.cost).collect();
+        assert_eq!(costs, [Cost::Seconds]);
+        let found = break_even(dumps(), vec![log(0.0, Some(2.0)), log(10.0, Some(2.0))]);
+        let costs: Vec<Cost> = found.iter().map(|one| one.cost).collect();
+        assert_eq!(costs, [Cost::Bytes]);
     }
 }

@@ -18,7 +18,7 @@ use super::run::Run;
 use super::{DumpVsLogResults, Plan, break_even, notices};
 use crate::room::Room;
 use crate::rounds::Rounds;
-use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop};
+use crate::{Error, Experiment, Found, Notice, Progress, Site, Stop, left_behind};
 
 impl Experiment for Plan {
     fn name(&self) -> &'static str {
@@ -49,14 +49,15 @@ impl Experiment for Plan {
     ) -> Result<(Found, Vec<Notice>), Error> {
         let room = Room::of(site)?;
         let plan = room.fitting(site, self)?;
-        let found = measure(site, &plan, stop, progress)?;
+        let (found, left) = measure(site, &plan, stop, progress)?;
         let mut notices = notices::of_results(&found);
         notices.extend(notices::of_smaller_state(self, &plan, &room));
+        notices.extend(left);
         Ok((found.into(), notices))
     }
 }
 
-/// Runs `plan` on `site`.
+/// Runs `plan` on `site`; returns what was found, and that something could not be removed, if so.
 ///
 /// Needs [`Plan::required_bytes`] of space, which the caller asks for, and memory for two states.
 fn measure(
@@ -64,7 +65,7 @@ fn measure(
     plan: &Plan,
     stop: &Stop,
     progress: &mut dyn Progress,
-) -> Result<DumpVsLogResults, Error> {
+) -> Result<(DumpVsLogResults, Option<Notice>), Error> {
     plan.check()?;
     let making = format!("a state of {}", bytes_text(plan.saved_bytes()));
     progress.doing(&making, 0, plan.trials(), plan.expected());
@@ -93,9 +94,9 @@ fn measure(
     })?;
     progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
     let is_cold = run.is_cold;
-    run.end()
-        .map_err(Error::io("cannot remove what was written"))?;
-    Ok(DumpVsLogResults {
+    let ended = run.end();
+    let left = left_behind::notice(ended.map_err(Error::io("cannot remove what was written")))?;
+    let found = DumpVsLogResults {
         plan: plan.kind,
         state_bytes: plan.saved_bytes(),
         record_bytes: plan.record_bytes,
@@ -106,7 +107,8 @@ fn measure(
         break_even: break_even::all(plan, &series),
         series,
         claims: Vec::new(),
-    })
+    };
+    Ok((found, left))
 }
 
 /// The order in which a round measures: logs are read back upon its dump, and snapshots change the state.
@@ -183,8 +185,9 @@ mod tests {
         let directory = directory();
         let site = Site::open(directory.path()).unwrap();
         let mut progress = heard(|_, _| ());
-        let results = measure(&site, &tiny(), &Stop::default(), &mut progress).unwrap();
+        let (results, left) = measure(&site, &tiny(), &Stop::default(), &mut progress).unwrap();
 
+        assert_eq!(left, None);
         assert_eq!(progress.measured, tiny().trials());
         assert_eq!(progress.told[0], "a state of 1 MiB");
         assert_eq!(progress.told[1], "dump/1M");

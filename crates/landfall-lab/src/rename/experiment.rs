@@ -7,9 +7,12 @@ use landfall_results::{Metric, Series};
 use super::trial::{self, Task};
 use super::{Plan, RenameResults};
 use crate::rounds::Rounds;
+use crate::scratch_fs::FilesystemSpec;
 use crate::site::Sites;
 use crate::watch::{self, Watch};
-use crate::{Error, Experiment, Found, Notice, Progress, Site, SiteSpec, Stop, Weight, proof};
+use crate::{
+    Error, Experiment, Found, Notice, Progress, Site, SiteSpec, Stop, Weight, left_behind, proof,
+};
 
 /// What makes a plan need less space.
 const REMEDY: &str = "measure on fewer sites";
@@ -87,9 +90,9 @@ fn measure(
     let measured = rounds(plan, &sites, stop, progress);
     let (results, closed) = sites.close();
     let series = measured?;
-    closed?;
     let mut notices = watch::notices(&series);
     notices.extend(watch::busy_machine(series.iter()));
+    notices.extend(left_behind::notice(closed)?);
     let found = RenameResults {
         plan: plan.kind,
         rounds: plan.rounds,
@@ -109,6 +112,7 @@ fn rounds(
     progress: &mut dyn Progress,
 ) -> Result<Vec<Series>, Error> {
     let cases = plan.cases();
+    let filesystems = filesystems(plan, sites)?;
     let mut series: Vec<Series> = cases
         .iter()
         .map(|(site, way)| Series {
@@ -158,16 +162,35 @@ fn rounds(
         let size = plan.size.max(1).next_multiple_of(512);
         let mut settings = way.settings();
         settings.push(("size".to_owned(), size.to_string()));
-        let filesystem = proof::filesystem_like(site)?;
+        let found = filesystems.iter().find(|(known, _)| known == spec);
+        let Some((_, filesystem)) = found else {
+            continue;
+        };
         one.proof = Some(proof::of(
             "replace",
             &settings,
             site,
-            &filesystem,
+            filesystem,
             proof::TRANSACTIONS,
             states,
             stop,
         )?);
     }
     Ok(series)
+}
+
+/// The filesystem that is proven for each site, if anything is: found out before anything is measured, not after it.
+fn filesystems<'a>(
+    plan: &'a Plan,
+    sites: &Sites<'_>,
+) -> Result<Vec<(&'a SiteSpec, FilesystemSpec)>, Error> {
+    let mut all = Vec::new();
+    if plan.proof_states.is_some() {
+        for spec in &plan.sites {
+            if let Some(site) = sites.get(spec) {
+                all.push((spec, proof::filesystem_like(site)?));
+            }
+        }
+    }
+    Ok(all)
 }

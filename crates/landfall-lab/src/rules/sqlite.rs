@@ -41,7 +41,7 @@ pub(super) static RULES: [Rule; 2] = [
             Choice::loses(
                 "normal",
                 Some(UNSYNCED),
-                "all commits since the last checkpoint",
+                "the last commits in WAL mode, and in rollback mode, by a very small chance on older filesystems, the database",
             ),
             Choice::damages("off", Some(UNSYNCED), "the database"),
             Choice::durable("extra", Some(APPEND)),

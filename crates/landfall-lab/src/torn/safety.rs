@@ -12,7 +12,7 @@ use landfall_recorder::crash::Model;
 use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
 
 use super::TornProof;
-use crate::{Error, Progress, Site, Stop};
+use crate::{Error, Progress, Site, Stop, proof};
 
 /// Transactions that are sent: until pages have been written for a while.
 const TRANSACTIONS: u64 = 600;
@@ -216,19 +216,21 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
         not_proven: Some(why),
         ..blank.clone()
     };
-    let plan = Plan {
-        directory: site.directory().to_owned(),
-        transactions: TRANSACTIONS,
-        states,
-        model: case.model,
-        again: blank.again.clone(),
-        ..Plan::named(case.subject, &settings, filesystem_spec)?
-    };
-    Ok(match prove_one(&plan, stop, &mut Silent) {
+    let proven = Plan::named(case.subject, &settings, filesystem_spec).and_then(|plan| {
+        let plan = Plan {
+            directory: site.directory().to_owned(),
+            transactions: TRANSACTIONS,
+            states,
+            model: case.model,
+            again: blank.again.clone(),
+            ..plan
+        };
+        prove_one(&plan, stop, &mut Silent)
+    });
+    Ok(match proven {
         Ok(proof) => of(&proof.results, &blank),
-        // It is not installed, say: a row that says so.
-        Err(Error::Refused(why) | Error::Subject(why) | Error::Usage(why)) => not_proven(why),
-        Err(error) => return Err(error),
+        // It is not installed, say: a row that says so, and what was timed stands.
+        Err(error) => not_proven(proof::reason(error, stop)?),
     })
 }
 
