@@ -142,7 +142,7 @@ fn it_is_said_in_the_terminal_and_in_the_report() {
         return skip(&ended.stderr);
     }
     ended.assert_measured();
-    let made = "recorder:ext4,size=64M of 64 MiB";
+    let made = "ext4,size=64M on a recorder of 64 MiB";
     assert!(ended.stdout.contains(made), "{}", ended.stdout);
     let report = cwd.path().join("landfall-report/index.html");
     let report = std::fs::read_to_string(report).unwrap();

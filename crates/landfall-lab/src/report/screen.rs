@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use landfall_os::humanize::quoted;
-use landfall_results::claim::{Band, ClaimResult, Verdict};
+use landfall_results::claim::{ClaimResult, Verdict};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 
 use super::{effort, runs};
-use crate::numbers::{NOTHING, interval, two};
+use crate::numbers::{interval, two};
 use crate::{Found, Notice, Results, Weight, facts, sync};
 
 /// Notices that are said where there is room.
@@ -135,13 +135,15 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
         let here = claim
             .today
             .map(|here| format!("{} ({})", two(here.median), interval(&here, two)));
-        let cells = [band(&claim.band).into(), or_nothing(here).into()];
-        let verdict = Cell::toned(tone, claim.verdict.name());
-        let cells = cells.into_iter().chain([verdict]);
+        // In few words, so that a claim fits into a line: for which figures it would hold, the tables say.
+        let verdict = match claim.verdict {
+            Verdict::Holds => "yes",
+            _ => "no",
+        };
+        let cells = [or_nothing(here).into(), Cell::toned(tone, verdict)];
         Row::of(claim.statement.as_str(), cells)
     });
-    let mut columns: Vec<Column> = ["holds if", "here"].map(Column::new).into();
-    columns.push(Column::text(""));
+    let columns = vec![Column::new("here"), Column::text("holds")];
     let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
     let title = match sources.len() {
         1 => "Claims of one publication".to_owned(),
@@ -152,16 +154,6 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
         .into_iter()
         .for_each(|rest| table.note(rest));
     (!table.rows.is_empty()).then_some(Block::Table(table))
-}
-
-/// The figures for which a claim is said to hold.
-fn band(band: &Band) -> String {
-    match (band.at_least, band.at_most) {
-        (Some(low), Some(high)) => format!("{}–{}", two(low), two(high)),
-        (Some(low), None) => format!("at least {}", two(low)),
-        (None, Some(high)) => format!("at most {}", two(high)),
-        (None, None) => NOTHING.to_owned(),
-    }
 }
 
 /// How many claims that have no line got which verdict.
@@ -428,13 +420,6 @@ mod tests {
         assert_eq!(last, Some("where landfall is '/home/u/my build/landfall'"));
         let lines = lines_of_next(&results(Vec::new()), "'./my build/landfall'");
         assert!(lines[1].starts_with("sudo './my build/landfall' advise /data"));
-    }
-
-    #[test]
-    fn the_ends_of_a_band_belong_to_it() {
-        assert_eq!(band(&Band::at_most(0.0)), "at most 0.00");
-        assert_eq!(band(&Band::at_least(1.2)), "at least 1.20");
-        assert_eq!(band(&Band::between(0.5, 2.0)), "0.50–2.00");
     }
 
     #[test]

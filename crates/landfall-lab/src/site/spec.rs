@@ -112,9 +112,16 @@ impl SiteDescription {
         Some(format!("{backing}:{}", spec.unwrap_or_default()))
     }
 
-    /// In a few words; `None` for a directory, which says enough by its name.
+    /// In a few words: `ext4 on a loop device of 1.0 GiB`; `None` for a directory, which says enough by its name.
     pub fn text(&self) -> Option<String> {
-        let mut text = self.spec()?;
+        let backing = match self.kind {
+            SiteKind::Directory => return None,
+            SiteKind::Loop => "a loop device",
+            SiteKind::Memory => "a device in main memory",
+            SiteKind::Recorder => "a recorder",
+        };
+        let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
+        let mut text = format!("{} on {backing}", spec.unwrap_or_default());
         if let Some(bytes) = self.size_bytes {
             text += &format!(" of {}", bytes_text(bytes));
         }
@@ -168,7 +175,7 @@ mod tests {
         };
         assert_eq!(
             made.text().as_deref(),
-            Some("recorder:ext4,barrier=0 of 256 MiB with the times of hdd-7200")
+            Some("ext4,barrier=0 on a recorder of 256 MiB with the times of hdd-7200")
         );
     }
 }

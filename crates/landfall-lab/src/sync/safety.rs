@@ -74,6 +74,24 @@ pub fn way(series: &Series) -> String {
     text
 }
 
+/// How these make writes durable, each allocation once with its calls: `overwrite with fsync, o_dsync; append with fsync`.
+pub(crate) fn ways<'a>(those: impl IntoIterator<Item = &'a Series>) -> String {
+    let mut by_allocation: Vec<(String, Vec<String>)> = Vec::new();
+    for one in those {
+        let allocation = one.axes.text(Axis::Allocation);
+        let method = one.axes.text(Axis::Method);
+        let mut known = by_allocation.iter_mut();
+        match known.find(|(known, _)| *known == allocation) {
+            Some((_, methods)) => methods.push(method),
+            None => by_allocation.push((allocation, vec![method])),
+        }
+    }
+    let named = by_allocation
+        .iter()
+        .map(|(allocation, methods)| format!("{allocation} with {}", methods.join(", ")));
+    named.collect::<Vec<String>>().join("; ")
+}
+
 /// Whether the rates of both can be compared: they differ in allocation and method only.
 pub(crate) fn is_comparable(one: &Series, other: &Series) -> bool {
     let fixed = |series: &Series| series.axes.without(Axis::Allocation).without(Axis::Method);

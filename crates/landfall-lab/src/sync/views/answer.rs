@@ -13,8 +13,11 @@ use crate::Results;
 use crate::facts::virtual_disk;
 use crate::numbers::{NOTHING, Print, interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed, way};
+use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed, way, ways};
 use crate::sync::{Strategy, SyncResults};
+
+/// Ways that are as fast as the first row and named.
+const MOST_TIES: usize = 6;
 
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
@@ -25,11 +28,13 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         "Durable writes of"
     };
     let mut rows = vec![lead.row(way(lead.series), lead.series, lead.standing_of(lead.series))];
-    if let Some(usual) = lead.usual(sync) {
+    let usual = lead.usual(sync);
+    if let Some(usual) = usual {
         rows.push(lead.row(way(usual), usual, lead.standing_of(usual)));
     }
     let mut notes = vec![lead.legend()];
     notes.extend(lead.standing(results, sync));
+    notes.extend(usual.and_then(|usual| lead.why_usual(usual)));
     if let Some(append) = lead.append(sync) {
         // What was seen to lose something is worse than at risk.
         let is_at_risk = is_at_risk(&results.filesystem, append) && safety(append) != Safety::Lost;
@@ -110,11 +115,13 @@ impl<'a> Lead<'a> {
         } else {
             "As fast, within error"
         };
-        let tie = match self.ties.as_slice() {
-            [] => None,
-            [one] => Some(format!("{as_fast}: {}.", way(one))),
-            [one, rest @ ..] => Some(format!("{as_fast}: {} and {} more.", way(one), rest.len())),
-        };
+        let ties = ways(self.ties.iter().copied().take(MOST_TIES));
+        let tie = (!ties.is_empty()).then(|| match self.ties.len() {
+            all if all > MOST_TIES => {
+                format!("{as_fast}: {ties} and {} more.", all - MOST_TIES)
+            }
+            _ => format!("{as_fast}: {ties}."),
+        });
         let untested = (!self.is_proven).then(|| {
             let host = match virtual_disk(results.filesystem.storage()) {
                 Some(_) => ", if the host flushes",
@@ -130,6 +137,33 @@ impl<'a> Lead<'a> {
         });
         let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();
         (!said.is_empty()).then(|| said.join(" "))
+    }
+
+    /// Why the usual call, which stands second, is slower though it makes the same requests: the page cache takes time of
+    /// the processor.
+    fn why_usual(&self, usual: &Series) -> Option<String> {
+        let ratio = usual.ratio(self.series, Metric::OpsPerSecond)?;
+        let is_slower = self.has_spread() && ratio.high < 1.0;
+        let is_direct = |series: &Series| series.axes.sync_method.is_some_and(|one| one.direct);
+        let alike = |metric| {
+            let both = usual.median(metric).zip(self.series.median(metric));
+            both.is_some_and(|(one, other)| (one - other).abs() < 0.1)
+        };
+        let cpu = |series: &Series| series.median(Metric::CpuUs);
+        let (with, without) = cpu(usual).zip(cpu(self.series))?;
+        let is_why = is_slower
+            && is_direct(self.series)
+            && !is_direct(usual)
+            && alike(Metric::Writes)
+            && alike(Metric::Flushes)
+            && with > without;
+        is_why.then(|| {
+            format!(
+                "Row 2 goes through the page cache, not direct: {} µs of CPU a write, not {}.",
+                thousands(with),
+                thousands(without)
+            )
+        })
     }
 
     /// Crash states that those were held against that lost nothing.
@@ -281,18 +315,18 @@ impl<'a> Lead<'a> {
         let flushes = |series: &Series| series.median(Metric::Flushes);
         let shares = flushes(many).zip(flushes(one));
         let why = match shares {
-            Some((many, one)) if many < 0.9 * one => ": they share flushes",
-            Some((_, one)) if one >= 0.5 => ", and share no flushes",
+            Some((many, one)) if many < 0.9 * one => "; they share flushes",
+            Some((_, one)) if one >= 0.5 => "; they share no flushes",
             _ => "",
         };
         let by = if one.key == self.series.key {
             String::new()
         } else {
-            format!(" with {}", one.axes.text(Axis::Method))
+            format!("'s {}", one.axes.text(Axis::Method))
         };
         let times = digits(ratio.median)(ratio.median);
         Some(format!(
-            "{threads} threads, {files}, write {times} times as often as one{by}{why}."
+            "{threads} threads, {files}: {times} times one thread{by}{why}."
         ))
     }
 
@@ -418,7 +452,7 @@ mod tests {
             LEGEND,
             "As fast, within error: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "16 threads, one file, write 4.0 times as often as one: they share flushes.",
+            "16 threads, one file: 4.0 times one thread; they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 µs with 16 threads.",
         ];
         assert_eq!(text, expected.join("\n"));
@@ -447,6 +481,34 @@ mod tests {
             text.contains("4 threads, one file, are not shown to write more often than one."),
             "{text}"
         );
+    }
+
+    #[test]
+    fn what_is_as_fast_is_named_and_the_page_cache_said_to_cost() {
+        let direct = |call| Strategy::BASELINE.synced(SyncMethod { direct: true, call });
+        let mut series = vec![
+            by(Strategy::BASELINE, 0.5, 1.0, 1.0),
+            by(direct(SyncCall::ODsync), 1.0, 1.0, 1.0),
+            by(direct(SyncCall::Fsync), 0.999, 1.0, 1.0),
+            by(
+                Strategy::BASELINE.allocated(Allocation::Recycled),
+                0.998,
+                1.0,
+                1.0,
+            ),
+        ];
+        for (one, cpu) in series.iter_mut().zip([37.0, 11.0, 11.0, 37.0]) {
+            for trial in &mut one.trials {
+                trial.figures.set(Metric::CpuUs, cpu);
+            }
+            one.summarize();
+        }
+        let (rows, text) = said(series);
+        assert_eq!(rows[0], "overwrite with direct+o_dsync: untested");
+        let tie = "As fast, within error: overwrite with direct+fsync; recycled with fdatasync.";
+        assert!(text.contains(tie), "{text}");
+        let cpu = "Row 2 goes through the page cache, not direct: 37 µs of CPU a write, not 11.";
+        assert!(text.contains(cpu), "{text}");
     }
 
     #[test]

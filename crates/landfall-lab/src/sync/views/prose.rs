@@ -8,7 +8,9 @@ use super::safety::is_at_risk;
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way};
+use crate::sync::safety::{
+    Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way, ways,
+};
 use crate::sync::{Safety, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axis, Metric, Series};
@@ -74,16 +76,8 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
         );
     }
     let interval = interval(rate, thousands);
-    let tied = equals.first().map(|(other, rate)| {
-        let (other, rate) = (way(other), thousands(rate.median));
-        match equals.len() {
-            1 => format!(" As cheap, within error: {other} ({rate})."),
-            all => format!(
-                " As cheap, within error: {other} ({rate}) and {} more.",
-                all - 1
-            ),
-        }
-    });
+    let ties = ways(equals.iter().map(|(other, _)| *other));
+    let tied = (!ties.is_empty()).then(|| format!(" As cheap, within error: {ties}."));
     let tied = tied.unwrap_or_default();
     format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
 }

@@ -333,7 +333,7 @@ fn mark(
     let mut text = format!("{} ops/s", thousands(rate.median));
     match safety(strategy) {
         Safety::NotProven => {}
-        _ => text.push_str(&format!(", {}", lost_in(strategy))),
+        _ => text.push_str(&format!(", lost in {}", lost_in(strategy))),
     }
     ComparisonMark {
         label: label(strategy),
