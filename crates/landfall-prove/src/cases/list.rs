@@ -19,7 +19,7 @@ const fn safe(subject: &'static str, settings: Settings, filesystem: &'static st
         writeback: false,
         faults: &[],
         transactions: 24,
-        states: 300,
+        states: 150,
         second_cuts: 0,
         expected: LosesNothing,
         source: None,
@@ -35,9 +35,11 @@ const fn fault(
     expected: Expectation,
     source: &'static str,
 ) -> Case {
+    // Whoever has caught it stops.
     Case {
         expected,
         source: Some(source),
+        states: 300,
         ..safe(subject, settings, filesystem)
     }
 }
