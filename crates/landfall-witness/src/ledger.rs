@@ -209,12 +209,9 @@ impl Ledger {
                 };
                 stream.complaint_of_write(*write, *checksum)
             }
-            Command::Cut { stream, run, .. } => match self.of_run(stream, run) {
-                // It writes no more: it was not hit.
-                Ok(stream) => stream.has_ended.then(|| ENDED.to_owned()),
-                Err(complaint) => Some(complaint),
-            },
             Command::End { stream, run }
+            // Also of a run that has ended meanwhile: what it lost, it lost by this. If nothing is missing it does not count.
+            | Command::Cut { stream, run, .. }
             | Command::NotCut { stream, run }
             | Command::Gone { stream, run } => self.of_run(stream, run).err(),
             Command::Away => None,

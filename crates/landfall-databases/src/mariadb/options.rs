@@ -136,7 +136,8 @@ impl Options {
             if OURS.contains(&variable.as_str()) {
                 return refuse("that is Landfall's to choose");
             }
-            if variable.starts_with("wsrep_") {
+            let is_off = ["off", "0", "false"].contains(&value.to_lowercase().as_str());
+            if variable.starts_with("wsrep_") && !(variable == "wsrep_on" && is_off) {
                 return refuse("Galera would listen to the network; leave it out");
             }
             if variable == LOG_BIN || prefixed(variable) == Some(LOG_BIN) {

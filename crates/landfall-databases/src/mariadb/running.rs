@@ -27,9 +27,9 @@ const STALLED: Duration = Duration::from_secs(120);
 /// For how long rows that were deleted may take to go.
 const PURGING: Duration = Duration::from_secs(10);
 
-/// What a server answers that will answer otherwise soon: too many connections, too little memory, shutting down, no thread,
-/// too many connections of one user, a statement or a connection that was ended.
-const FOR_NOW: [u16; 7] = [1040, 1041, 1053, 1135, 1203, 1317, 1927];
+/// What a server answers that will not answer otherwise: no access to a database, or at all, no such database, no host, no way
+/// to log in, an option that forbids it.
+const FOR_GOOD: [u16; 6] = [1044, 1045, 1049, 1130, 1290, 1698];
 
 /// What writes the binary log waits for space, and everybody for it.
 pub(super) const WAITS_FOR_SPACE: &str = "Waiting for someone to free space";
@@ -134,10 +134,10 @@ impl Mariadb {
     }
 }
 
-/// Why there is no connection yet: what the server says itself stays so, but for what passes.
+/// Why there is no connection yet, and whether that stays so.
 fn no_connection(error: mysql::Error) -> NoConnection {
     let is_for_good = match &error {
-        mysql::Error::MySqlError(said) => !FOR_NOW.contains(&said.code),
+        mysql::Error::MySqlError(said) => FOR_GOOD.contains(&said.code),
         _ => false,
     };
     if is_for_good {
@@ -317,11 +317,11 @@ mod tests {
                 code,
             }))
         };
-        // An unknown database, and a password that is wrong.
-        for code in [1049, 1045] {
+        for code in FOR_GOOD {
             assert!(matches!(said(code), NoConnection::Refused(_)), "{code}");
         }
-        for code in FOR_NOW {
+        // Too many connections, out of memory, a handshake that took too long.
+        for code in [1040, 1037, 1043] {
             assert!(matches!(said(code), NoConnection::NotYet(_)), "{code}");
         }
     }

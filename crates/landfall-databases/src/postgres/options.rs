@@ -87,7 +87,8 @@ impl Options {
     }
 
     pub fn new(chosen: &Chosen) -> Result<Options, SettingError> {
-        if chosen.passed_on().iter().any(|(name, _)| name == STANDBYS) {
+        let waits = |(name, value): &(String, String)| name == STANDBYS && !value.is_empty();
+        if chosen.passed_on().iter().any(waits) {
             let name = chosen.name();
             return Err(SettingError(format!(
                 "{name}: one server has no standbys, and its commits would wait for ever: leave {STANDBYS} out"
@@ -178,7 +179,7 @@ impl Options {
         match names.find(|name| name.contains('.') && !is_parameter(name)) {
             None => Ok(()),
             Some(name) => Err(DatabaseError::Setting(format!(
-                "{name}: the server has no such parameter: load its library with shared_preload_libraries, or leave it out"
+                "{name}: the server and its loaded libraries have no such parameter: load one with shared_preload_libraries, or leave it out"
             ))),
         }
     }

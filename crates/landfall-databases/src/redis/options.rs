@@ -61,7 +61,8 @@ impl Options {
                     "{name}: {directive} is Landfall's to choose"
                 )));
             }
-            if directive.starts_with("cluster-") {
+            let is_off = directive == "cluster-enabled" && value == "no";
+            if directive.starts_with("cluster-") && !is_off {
                 return Err(SettingError(format!(
                     "{name}: {directive} is for a Redis Cluster, which would listen to the network: leave it out"
                 )));

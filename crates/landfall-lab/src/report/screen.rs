@@ -140,10 +140,16 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
             Verdict::Holds => "yes",
             _ => "no",
         };
-        let cells = [or_nothing(here).into(), Cell::toned(tone, verdict)];
+        let said = claim.published.map(two);
+        let cells = [
+            or_nothing(said).into(),
+            or_nothing(here).into(),
+            Cell::toned(tone, verdict),
+        ];
         Row::of(claim.statement.as_str(), cells)
     });
-    let columns = vec![Column::new("here"), Column::text("holds")];
+    let mut columns: Vec<Column> = ["said", "here"].map(Column::new).into();
+    columns.push(Column::text("holds"));
     let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
     let title = match sources.len() {
         1 => "Claims of one publication".to_owned(),

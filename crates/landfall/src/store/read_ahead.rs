@@ -55,7 +55,9 @@ impl<E: Environment> ReadAhead<E> {
         if let Some(leaf) = page.cached() {
             return Ok(leaf);
         }
-        let mut bytes = page.pointer.extent(self.store.granule);
+        // What is at hand already counts.
+        let at_hand = self.read.values().map(|bytes| bytes.capacity() as u64);
+        let mut bytes = at_hand.sum::<u64>() + page.pointer.extent(self.store.granule);
         let is_missing = |page: &&Arc<Page<E>>| {
             !self.read.contains_key(&page.pointer.offset) && page.cached().is_none()
         };

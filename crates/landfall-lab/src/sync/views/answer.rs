@@ -17,7 +17,7 @@ use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed
 use crate::sync::{Strategy, SyncResults};
 
 /// Ways that are as fast as the first row and named.
-const MOST_TIES: usize = 6;
+const MOST_TIES: usize = 5;
 
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
@@ -151,12 +151,17 @@ impl<'a> Lead<'a> {
         };
         let cpu = |series: &Series| series.median(Metric::CpuUs);
         let (with, without) = cpu(usual).zip(cpu(self.series))?;
+        let time = |series: &Series| Some(1e6 / series.median(Metric::OpsPerSecond)?);
+        let more = time(usual)? - time(self.series)?;
+        let is_same_place = usual.axes.allocation == self.series.axes.allocation;
         let is_why = is_slower
+            && is_same_place
             && is_direct(self.series)
             && !is_direct(usual)
             && alike(Metric::Writes)
             && alike(Metric::Flushes)
-            && with > without;
+            // Most of the difference, or something else is the reason.
+            && with - without >= more / 2.0;
         is_why.then(|| {
             format!(
                 "Row 2 goes through the page cache, not direct: {} µs of CPU a write, not {}.",

@@ -40,7 +40,9 @@ pub(super) fn silent(name: &str, settings: &[(String, String)]) -> Option<String
         // The server chooses rows for an engine that knows nothing else, and where reads cannot be repeated.
         _ => {
             let isolation = value("transaction_isolation");
-            name == "myrocks" || isolation.is_some_and(|level| level.starts_with("read-"))
+            // By their numbers, too.
+            let is_low = |level: String| level.starts_with("read-") || level == "0" || level == "1";
+            name == "myrocks" || isolation.is_some_and(is_low)
         }
     };
     (is_bare && has_rows).then(|| {
