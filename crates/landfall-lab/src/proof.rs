@@ -5,7 +5,7 @@ use landfall_prove::{Offer, Plan, Silent, prove};
 use landfall_results::SeriesProof;
 use landfall_results::proof::{Outcome, ProofResults, summary_text};
 
-use crate::{Error, Site, Stop};
+use crate::{Error, Notice, Results, Site, Stop, Weight};
 
 /// Transactions of a proof, if its threads are few.
 pub(crate) const TRANSACTIONS: u64 = 24;
@@ -35,7 +35,7 @@ pub(crate) fn require_recorder(site: &Site) -> Result<(), Error> {
 }
 
 /// Proves a subject with these settings and so many transactions, with at most `states` crash states, on a filesystem
-/// like that of `site`. One that fails is not proven, and no reason to lose what was timed.
+/// like that of `site`.
 pub(crate) fn of(
     subject: &str,
     settings: &[(String, String)],
@@ -45,30 +45,55 @@ pub(crate) fn of(
     states: usize,
     stop: &Stop,
 ) -> Result<SeriesProof, Error> {
-    let proven = Plan::named(subject, settings, filesystem_spec.clone()).and_then(|plan| {
-        let plan = Plan {
-            directory: site.directory().to_owned(),
-            transactions,
-            states,
-            ..plan
-        };
-        prove(&plan, stop, &mut Silent)
-    });
-    match proven {
-        Ok(proof) => Ok(of_series(filesystem_spec, &proof.results)),
-        Err(error) => Ok(not_proven(filesystem_spec, &reason(error, stop)?)),
-    }
+    let plan = Plan {
+        directory: site.directory().to_owned(),
+        transactions,
+        states,
+        ..Plan::named(subject, settings, filesystem_spec.clone())?
+    };
+    let proof = prove(&plan, stop, &mut Silent)?;
+    Ok(of_series(filesystem_spec, &proof.results))
 }
 
-/// Why nothing was proven: a size that no subject has, what a filesystem on a recorder lacks, a machine that failed.
-/// A request to stop is none.
-pub(crate) fn reason(error: Error, stop: &Stop) -> Result<String, Error> {
-    match error {
-        Error::Stopped => Err(error),
+/// The same proof, of the series of this name; one that failed is not proven, and no reason to lose what was timed.
+pub(crate) fn or_not_proven(
+    proven: Result<SeriesProof, Error>,
+    filesystem_spec: &FilesystemSpec,
+    name: &str,
+    stop: &Stop,
+    notices: &mut Vec<Notice>,
+) -> Result<SeriesProof, Error> {
+    proven.or_else(|error| {
+        let why = reason(error, name, stop, notices)?;
+        Ok(not_proven(filesystem_spec, &why))
+    })
+}
+
+/// Why nothing was proven of what has this name: a size that no subject has, what a filesystem on a recorder lacks, a
+/// machine that failed. The last is noticed too, each reason once, since the run has failed then. A request to stop is
+/// no reason.
+pub(crate) fn reason(
+    error: Error,
+    name: &str,
+    stop: &Stop,
+    notices: &mut Vec<Notice>,
+) -> Result<String, Error> {
+    let has_failed = match error {
+        Error::Stopped => return Err(Error::Stopped),
         // Most likely that is why.
-        _ if stop.is_requested() => Err(Error::Stopped),
-        error => Ok(error.to_string()),
+        _ if stop.is_requested() => return Err(Error::Stopped),
+        Error::Io { .. } => true,
+        Error::Usage(_) | Error::Refused(_) | Error::Subject(_) => false,
+    };
+    let why = error.to_string();
+    let ending = format!(" could not be proven: {why}.");
+    let is_said = |known: &Notice| known.code == Results::FAILED && known.text.ends_with(&ending);
+    if has_failed && !notices.iter().any(is_said) {
+        let text = format!("{name}{ending}");
+        let notice = Notice::new(Results::FAILED, Weight::Warning, text);
+        notices.push(notice.because("What was timed stands."));
     }
+    Ok(why)
 }
 
 /// What a proof says of who wrote. What fails without an acknowledged write missing, such as a filesystem that does not work, is no
@@ -87,7 +112,7 @@ fn of_series(filesystem_spec: &FilesystemSpec, proof: &ProofResults) -> SeriesPr
 }
 
 /// Nothing was proven, and why.
-pub(crate) fn not_proven(filesystem_spec: &FilesystemSpec, why: &str) -> SeriesProof {
+fn not_proven(filesystem_spec: &FilesystemSpec, why: &str) -> SeriesProof {
     SeriesProof {
         filesystem_spec: filesystem_spec.clone(),
         states: 0,
@@ -110,11 +135,35 @@ mod tests {
     fn a_proof_that_fails_has_a_reason_unless_somebody_asked_to_stop() {
         let stop = Stop::default();
         let failed = || Error::io("cannot run it")(io::Error::from(io::ErrorKind::InvalidData));
-        let why = reason(failed(), &stop).unwrap();
+        let of = |error, stop: &Stop| reason(error, "a", stop, &mut Vec::new());
+        let why = of(failed(), &stop).unwrap();
         assert!(why.starts_with("cannot run it: "), "{why}");
-        assert!(matches!(reason(Error::Stopped, &stop), Err(Error::Stopped)));
+        assert!(matches!(of(Error::Stopped, &stop), Err(Error::Stopped)));
         stop.flag().store(true, Ordering::Relaxed);
-        assert!(matches!(reason(failed(), &stop), Err(Error::Stopped)));
+        assert!(matches!(of(failed(), &stop), Err(Error::Stopped)));
+    }
+
+    #[test]
+    fn that_a_machine_failed_is_noticed_once_and_what_was_refused_is_not() {
+        let stop = Stop::default();
+        let filesystem = failing().filesystem_spec;
+        let mut notices = Vec::new();
+        let mut not_proven = |name: &str, error| {
+            let proof = or_not_proven(Err(error), &filesystem, name, &stop, &mut notices);
+            assert!(proof.unwrap().not_proven.is_some());
+        };
+        not_proven("a", Error::Refused("there is no FUSE".to_owned()));
+        not_proven("b", Error::Subject("is not installed".to_owned()));
+        for name in ["c", "d"] {
+            let error = io::Error::from(io::ErrorKind::InvalidData);
+            not_proven(name, Error::io("cannot run it")(error));
+        }
+        let [failed] = notices.as_slice() else {
+            panic!("{notices:?}");
+        };
+        assert_eq!(failed.code, Results::FAILED);
+        let words = "c could not be proven: cannot run it: ";
+        assert!(failed.text.starts_with(words), "{failed:?}");
     }
 
     #[test]

@@ -185,14 +185,14 @@ impl Results {
         self.experiments.iter().all(Found::is_empty)
     }
 
-    /// Code of the notice that an experiment failed when another had found something.
+    /// Code of the notice that an experiment failed when another had found something, or a proof of what was timed.
     pub(crate) const FAILED: &'static str = "failed";
     /// Code of the notice that an experiment was refused, of several.
     pub(crate) const NOT_MEASURED: &'static str = "not-measured";
     /// Code of the notice that something which was made for the run could not be removed.
     pub(crate) const LEFT_BEHIND: &'static str = "left-behind";
 
-    /// Whether an experiment failed, of several.
+    /// Whether an experiment failed, of several, or a proof of what was timed.
     pub fn has_failed(&self) -> bool {
         self.has_notice(Self::FAILED)
     }
@@ -200,6 +200,13 @@ impl Results {
     /// Whether something that was made for the run could not be removed.
     pub fn has_left_something(&self) -> bool {
         self.has_notice(Self::LEFT_BEHIND)
+    }
+
+    /// What failed or was left behind, of a run that has results all the same.
+    pub fn failures(&self) -> impl Iterator<Item = &Notice> {
+        let codes = [Self::FAILED, Self::LEFT_BEHIND];
+        let notices = self.notices.iter();
+        notices.filter(move |notice| codes.contains(&notice.code.as_str()))
     }
 
     fn has_notice(&self, code: &str) -> bool {

@@ -47,6 +47,16 @@ pub fn check_files<'a>(
     files.map(|(_, path)| path).try_for_each(check_file)
 }
 
+/// What became of the files that were asked for.
+pub struct Written {
+    /// Whether the report's page is there, and its document.
+    has_report: bool,
+    /// Whether the document that was named could be written, if one was.
+    has_json: bool,
+    /// Why the first that could not be written could not.
+    pub outcome: Result<(), Failure>,
+}
+
 impl Documents {
     /// The same of these, and of others.
     pub fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
@@ -58,34 +68,42 @@ impl Documents {
     }
 
     /// Writes what was asked for into files, each whatever became of the others.
-    pub fn write(&self, results: &Results) -> Result<(), Failure> {
-        first_failure([
-            self.keep(results),
-            write_named(&self.json, || results.to_json()),
-            write_named(&self.markdown, || markdown(&table::results(results))),
-        ])
+    pub fn write(&self, results: &Results) -> Written {
+        let report = self.write_report(results);
+        let has_report = report.is_ok() && !self.no_report;
+        let history = if has_report {
+            history::keep(&self.report, results)
+        } else {
+            Ok(())
+        };
+        let json = write_named(&self.json, || results.to_json());
+        let has_json = json.is_ok();
+        let markdown = write_named(&self.markdown, || markdown(&table::results(results)));
+        Written {
+            has_report,
+            has_json,
+            outcome: first_failure([report, history, json, markdown]),
+        }
     }
 
-    /// Writes the report and its history, if there is to be a report.
-    fn keep(&self, results: &Results) -> Result<(), Failure> {
+    /// Writes the report, if there is to be one.
+    fn write_report(&self, results: &Results) -> Result<(), Failure> {
         if self.no_report {
             return Ok(());
         }
         let advice = advise(results, &self.report.display().to_string(), None);
-        write_report(&self.report, results, &advice, &Scope::here())?;
-        history::keep(&self.report, results)
+        write_report(&self.report, results, &advice, &Scope::here())
     }
 
     /// Prints the document or the Markdown if that was asked for; otherwise one screen, or all tables.
-    pub fn print(&self, results: &Results, tables: bool, is_written: bool) -> Result<(), Failure> {
+    pub fn print(&self, results: &Results, tables: bool, written: &Written) -> Result<(), Failure> {
         let text = if is_stdout(&self.json) {
             results.to_json()
         } else if is_stdout(&self.markdown) {
             markdown(&table::results(results))
         } else {
-            let has_report = is_written && !self.no_report;
-            let in_report = |name| has_report.then(|| self.report.join(name));
-            let json = self.json.clone().filter(|_| is_written);
+            let in_report = |name| written.has_report.then(|| self.report.join(name));
+            let json = self.json.clone().filter(|_| written.has_json);
             let document = in_report(history::NEWEST).or(json);
             shown(
                 results,

@@ -5,11 +5,11 @@ use std::time::Duration;
 use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, export};
 use landfall_results::Row;
 
-use crate::args::{Lab, LabRequest, Output};
-use crate::commands::documents::{command_line, is_stdout, prepare_report, write_named};
+use crate::args::{Documents, Lab, LabRequest, Output};
+use crate::commands::documents::{Written, command_line, is_stdout, prepare_report, write_named};
 use crate::commands::{first_failure, print_bytes};
 use crate::exit::{Code, Failure};
-use crate::terminal::Bar;
+use crate::terminal::{Bar, complain};
 
 pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let request = LabRequest::try_from(lab)?;
@@ -27,10 +27,16 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let site = site.inspect_err(|_| display.bar.finish())?;
     let _unless_written = prepare_report(&output.documents)?;
     let (results, closed) = measured(site, plans, &command_line(), &stop, &mut display)?;
-    let written = write_documents(output, &results);
+    let written = output.documents.write(&results);
+    let csv = write_named(&output.csv, || export::csv(&results));
     // Whatever became of the files, the results are not lost.
-    let printed = print(output, &results, written.is_ok());
-    first_failure([printed, written, closed.map_err(Failure::from)])?;
+    let printed = print(output, &results, &written);
+    if !is_screen(output) {
+        // The screen would say so.
+        let failures = results.failures();
+        failures.for_each(|notice| complain(&notice.text));
+    }
+    first_failure([printed, written.outcome, csv, closed.map_err(Failure::from)])?;
     if let Some(failure) = display.unprinted {
         return Err(failure);
     }
@@ -103,18 +109,17 @@ fn check(output: &Output) -> Result<(), Failure> {
     output.documents.check(&[("--csv", output.csv.as_deref())])
 }
 
-fn write_documents(output: &Output, results: &Results) -> Result<(), Failure> {
-    first_failure([
-        output.documents.write(results),
-        write_named(&output.csv, || export::csv(results)),
-    ])
+/// Whether standard output has what people read, and no data.
+fn is_screen(output: &Output) -> bool {
+    let Documents { json, markdown, .. } = &output.documents;
+    !output.tsv && ![json, markdown, &output.csv].into_iter().any(is_stdout)
 }
 
-fn print(output: &Output, results: &Results, is_written: bool) -> Result<(), Failure> {
+fn print(output: &Output, results: &Results, written: &Written) -> Result<(), Failure> {
     if is_stdout(&output.csv) {
         print_bytes(export::csv(results).as_bytes())?;
     } else if !output.tsv {
-        output.documents.print(results, output.tables, is_written)?;
+        output.documents.print(results, output.tables, written)?;
     }
     Ok(())
 }

@@ -122,8 +122,8 @@ fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
     })?;
     let written = documents.write(&results);
     // Whatever became of the files, the results are not lost.
-    let printed = documents.print(&results, true, written.is_ok());
-    ended(code(&results, tests_itself), printed.and(written))
+    let printed = documents.print(&results, true, &written);
+    ended(code(&results, tests_itself), printed.and(written.outcome))
 }
 
 /// What is to be proven.

@@ -6,65 +6,138 @@ use super::spelling::{uncommented, unquoted};
 /// What the name of a flag begins with as a variable of the environment.
 const VARIABLE: &str = "ETCD_";
 
-/// Everything that a text sets, and the line on which it stands, from 1.
+/// The flag that makes etcd not sync. It takes no word after it as its value.
+const NO_FSYNC: &str = "unsafe-no-fsync";
+
+/// What parts a line in braces or brackets.
+const BETWEEN: [char; 5] = ['{', '}', '[', ']', ','];
+
+/// Everything that a text sets, and the line on which it stands, from 1, what counts last.
+///
+/// Flags count more than variables, wherever these stand. That one of several etcds in a text does not sync is said,
+/// whatever the others do: which of them is meant is not known.
 pub(super) fn settings(text: &str) -> Vec<(usize, (String, String))> {
     let mut all = Vec::new();
-    let mut named = None;
+    let mut entry = Entry::default();
     for (line, text) in (1..).zip(text.lines()) {
-        let found = of_line(text.trim(), &mut named);
+        let found = of_line(text.trim(), &mut entry);
         all.extend(found.into_iter().map(|setting| (line, setting)));
     }
-    all
+    all.sort_by_key(|(_, (name, value))| (is_unsafe(name, value), !name.starts_with(VARIABLE)));
+    let named = |(line, (name, value)): (usize, (String, String))| (line, (flag_of(&name), value));
+    all.into_iter().map(named).collect()
 }
 
-/// What a line sets, which may be several things in braces or brackets. `named` is what an earlier line has named, whose
-/// value is still to come.
-fn of_line(line: &str, named: &mut Option<String>) -> Vec<(String, String)> {
+fn is_unsafe(name: &str, value: &str) -> bool {
+    flag_of(name) == NO_FSYNC && value.eq_ignore_ascii_case("true")
+}
+
+/// An entry of a list, which has a name and a value on lines of their own, as Kubernetes has variables: what is known
+/// of it yet.
+#[derive(Default)]
+struct Entry {
+    name: Option<String>,
+    value: Option<String>,
+}
+
+impl Entry {
+    /// What it sets, if both are known; then it is over.
+    fn take(&mut self) -> Option<(String, String)> {
+        let Entry { name, value } = self;
+        if name.is_none() || value.is_none() {
+            return None;
+        }
+        name.take().zip(value.take())
+    }
+}
+
+/// What a line sets, which may be several things in braces or brackets. `entry` is what earlier lines have begun.
+fn of_line(line: &str, entry: &mut Entry) -> Vec<(String, String)> {
     // Systemd's own comments; the others are known to `uncommented`.
     if line.starts_with(';') {
         return Vec::new();
     }
     let mut all = Vec::new();
-    for part in uncommented(line).split(['{', '}', '[', ']', ',']) {
-        all.extend(words(part));
-        all.extend(pair(part, named));
+    for part in uncommented(line).split_inclusive(BETWEEN) {
+        let inner = part.trim_end_matches(BETWEEN);
+        all.extend(words(inner));
+        all.extend(pair(inner, entry));
+        // An entry may stand in braces.
+        if part.ends_with(['{', '}']) {
+            *entry = Entry::default();
+        }
     }
     all
 }
 
-/// The flags and variables of a command line, however it is quoted: a shell may be told to run it.
+/// The flags and variables of command lines, however they are quoted: a shell may be told to run them, and a string of
+/// JSON may have several lines.
 fn words(part: &str) -> Vec<(String, String)> {
-    let plain = part.replace(['"', '\'', '\\'], "");
-    let ends = |c: char| c.is_whitespace() || matches!(c, ';' | '&' | '|' | '(' | ')');
-    plain.split(ends).filter_map(word).collect()
+    let plain = part.replace("\\n", " ").replace(['"', '\'', '\\'], "");
+    let commands = plain.split([';', '&', '|', '(', ')']);
+    commands.flat_map(of_command).collect()
+}
+
+fn of_command(command: &str) -> Vec<(String, String)> {
+    let mut all = Vec::new();
+    let mut words = command.split_whitespace().peekable();
+    while let Some(one) = words.next() {
+        let Some((name, value)) = word(one) else {
+            continue;
+        };
+        let value = match value {
+            Some(value) => value,
+            None if name == NO_FSYNC => "true".to_owned(),
+            None => {
+                let is_value = |next: &&str| !next.starts_with('-') && !next.starts_with(VARIABLE);
+                let next = words.next_if(is_value);
+                next.unwrap_or("true").to_owned()
+            }
+        };
+        all.push((name, value));
+    }
+    all
 }
 
 /// `--name=value`, `--name`, or `ETCD_NAME=value`, which a unit of systemd has behind `Environment=`.
-fn word(word: &str) -> Option<(String, String)> {
+fn word(word: &str) -> Option<(String, Option<String>)> {
     let word = word.strip_prefix("Environment=").unwrap_or(word);
     let flag = word.strip_prefix("--").or_else(|| word.strip_prefix('-'));
     if let Some(flag) = flag.filter(|flag| flag.starts_with(|c: char| c.is_ascii_alphabetic())) {
-        let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
-        return Some((name.to_owned(), value.to_owned()));
+        return Some(match flag.split_once('=') {
+            Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+            None => (flag.to_owned(), None),
+        });
     }
     let (name, value) = word.split_once('=')?;
     let is_variable = name.starts_with(VARIABLE);
-    is_variable.then(|| (flag_of(name), value.to_owned()))
+    is_variable.then(|| (name.to_owned(), Some(value.to_owned())))
 }
 
-/// `name: value`; or the value of what was named before it, as Kubernetes has variables.
-fn pair(part: &str, named: &mut Option<String>) -> Option<(String, String)> {
+/// `name: value`; and what an entry sets whose name and value are both known now, in whatever order they stand.
+fn pair(part: &str, entry: &mut Entry) -> Vec<(String, String)> {
     let part = part.trim();
+    // What the entry before this one has begun ends here.
+    if part == "-" || part.starts_with("- ") {
+        *entry = Entry::default();
+    }
     let part = part.strip_prefix("- ").unwrap_or(part);
-    let (name, value) = part.split_once(':')?;
+    let Some((name, value)) = part.split_once(':') else {
+        return Vec::new();
+    };
     let (name, value) = (unquoted(name), unquoted(value));
     match name.as_str() {
-        "value" => Some((named.take()?, value)),
-        "name" => {
-            *named = Some(flag_of(&value));
-            Some((name, value))
+        "value" => {
+            entry.value = Some(value);
+            entry.take().into_iter().collect()
         }
-        _ => Some((flag_of(&name), value)),
+        "name" => {
+            entry.name = Some(value.clone());
+            // It may be etcd's own name, too.
+            let own = (name, value);
+            std::iter::once(own).chain(entry.take()).collect()
+        }
+        _ => vec![(name, value)],
     }
 }
 
@@ -80,10 +153,15 @@ fn flag_of(name: &str) -> String {
 mod tests {
     use super::*;
 
-    /// What a text says of syncing last, and where.
-    fn no_fsync(text: &str) -> Option<(usize, String)> {
+    /// What a text says of a flag last, and where.
+    fn last(text: &str, flag: &str) -> Option<(usize, String)> {
         let mut all = settings(text).into_iter().rev();
-        all.find_map(|(line, (name, value))| (name == "unsafe-no-fsync").then_some((line, value)))
+        all.find_map(|(line, (name, value))| (name == flag).then_some((line, value)))
+    }
+
+    /// What it says of syncing.
+    fn no_fsync(text: &str) -> Option<(usize, String)> {
+        last(text, NO_FSYNC)
     }
 
     #[track_caller]
@@ -152,8 +230,71 @@ mod tests {
 
     #[test]
     fn the_last_word_counts_and_comments_do_not() {
-        let text = "--unsafe-no-fsync\n--unsafe-no-fsync=false\n# --unsafe-no-fsync\n; ETCD_UNSAFE_NO_FSYNC=true\n";
-        assert_eq!(no_fsync(text), Some((2, "false".to_owned())));
+        let text = "--wal-dir=/a\n--wal-dir=/b\n# --unsafe-no-fsync\n; ETCD_UNSAFE_NO_FSYNC=true\n";
+        assert_eq!(last(text, "wal-dir"), Some((2, "/b".to_owned())));
+        assert_eq!(no_fsync(text), None);
         assert_eq!(no_fsync("command: etcd # --unsafe-no-fsync"), None);
+        assert_eq!(no_fsync("description: etcd's # --unsafe-no-fsync"), None);
+    }
+
+    #[test]
+    fn a_flag_counts_more_than_a_variable_wherever_it_stands() {
+        let text = "ExecStart=etcd --wal-dir=/a --unsafe-no-fsync\nEnvironment=ETCD_WAL_DIR=/b\nEnvironment=ETCD_UNSAFE_NO_FSYNC=false\n";
+        assert_eq!(last(text, "wal-dir"), Some((1, "/a".to_owned())));
+        assert_unsafe(text, 1);
+    }
+
+    #[test]
+    fn of_several_that_one_does_not_sync_is_said() {
+        assert_unsafe("- --unsafe-no-fsync=true\n- --unsafe-no-fsync=false\n", 1);
+        assert_unsafe(
+            "a: {ETCD_UNSAFE_NO_FSYNC: \"true\"}\nb: {ETCD_UNSAFE_NO_FSYNC: \"false\"}\n",
+            1,
+        );
+        let safe = "--unsafe-no-fsync=false\n--unsafe-no-fsync=false\n";
+        assert_eq!(no_fsync(safe), Some((2, "false".to_owned())));
+    }
+
+    #[test]
+    fn the_value_of_a_variable_may_stand_before_its_name() {
+        let text = "env:\n- value: \"true\"\n  name: ETCD_UNSAFE_NO_FSYNC\n- value: a\n  name: ETCD_NAME\n";
+        assert_unsafe(text, 3);
+        assert_unsafe("env: [{value: \"true\", name: ETCD_UNSAFE_NO_FSYNC}]\n", 1);
+    }
+
+    #[test]
+    fn an_entry_takes_nothing_of_another() {
+        let text =
+            "- name: ETCD_UNSAFE_NO_FSYNC\n  valueFrom: x\n- value: \"true\"\n  name: OTHER\n";
+        assert_eq!(no_fsync(text), None);
+        let text = "- value: \"true\"\n- name: ETCD_UNSAFE_NO_FSYNC\n";
+        assert_eq!(no_fsync(text), None);
+        let text = "[{name: ETCD_UNSAFE_NO_FSYNC}, {value: \"true\", name: OTHER}]\n";
+        assert_eq!(no_fsync(text), None);
+    }
+
+    #[test]
+    fn the_value_of_a_flag_may_stand_behind_a_blank() {
+        let text = "ExecStart=etcd --wal-dir /x --name a --unsafe-no-fsync\n";
+        assert_eq!(last(text, "wal-dir"), Some((1, "/x".to_owned())));
+        assert_unsafe(text, 1);
+        // A switch takes no word, and a flag no other flag.
+        assert_unsafe("etcd --unsafe-no-fsync false", 1);
+        assert_unsafe("etcd --debug --unsafe-no-fsync", 1);
+        assert_unsafe("docker run -e ETCD_UNSAFE_NO_FSYNC=true etcd", 1);
+    }
+
+    #[test]
+    fn a_string_of_json_may_have_several_lines() {
+        assert_unsafe(
+            r#"["sh", "-c", "exec etcd\n--unsafe-no-fsync\n--name=a"]"#,
+            1,
+        );
+    }
+
+    #[test]
+    fn an_apostrophe_within_a_word_begins_no_quote() {
+        let text = "command: echo it's up, etcd # --unsafe-no-fsync isn't set";
+        assert_eq!(no_fsync(text), None);
     }
 }

@@ -65,7 +65,7 @@ impl FromStr for NamedConfig {
 /// What a configuration sets.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ConfigFile {
-    /// The settings in the order in which they stand: of those that come twice the last counts.
+    /// The settings in the order in which they count: of those that come twice the last does.
     pub settings: Vec<Set>,
     /// Sections for another server, or for one version of it, in which something is set that rules look at.
     pub passed_over: Vec<String>,
@@ -695,6 +695,17 @@ mod tests {
         }
         let missing = read(System::Nats, &[("nats.conf", "include ./js.conf\n")]);
         assert!(missing.unwrap_err().to_string().contains("js.conf"));
+    }
+
+    #[test]
+    fn of_nats_a_line_that_slashes_begin_sets_nothing() {
+        for text in [
+            "// jetstream { sync_interval: always }\n",
+            "  //jetstream { sync_interval: always }\n",
+        ] {
+            let found = read(System::Nats, &[("nats.conf", text)]).unwrap();
+            assert_eq!(found.get("sync_interval"), None, "{text}");
+        }
     }
 
     #[test]

@@ -25,11 +25,12 @@ pub(super) fn unquoted(value: &str) -> String {
     value.to_owned()
 }
 
-/// The line without a comment that follows its value.
+/// The line without a comment that follows its value. An apostrophe within a word begins no quote.
 pub(super) fn uncommented(line: &str) -> &str {
     let mut quote = None;
     for (at, c) in line.char_indices() {
         match (quote, c) {
+            (None, '\'') if line[..at].ends_with(char::is_alphanumeric) => {}
             (None, '\'' | '"') => quote = Some(c),
             (Some(open), c) if c == open => quote = None,
             (None, '#') => return line[..at].trim_end(),
@@ -133,10 +134,11 @@ fn nats_parts(line: &str) -> impl Iterator<Item = &str> {
     parts.filter(|part| !part.starts_with("//"))
 }
 
-/// The line without a comment that two slashes begin. Addresses have them too, but nothing blank before them.
+/// The line without a comment that two slashes begin. Addresses have them too, but neither at the beginning of a line nor
+/// behind a blank.
 fn without_slashes(line: &str) -> &str {
     let mut slashes = line.match_indices("//");
-    let comment = slashes.find(|(at, _)| line[..*at].ends_with(char::is_whitespace));
+    let comment = slashes.find(|(at, _)| *at == 0 || line[..*at].ends_with(char::is_whitespace));
     comment.map_or(line, |(at, _)| &line[..at])
 }
 

@@ -94,8 +94,9 @@ fn measure(
     })?;
     progress.doing("done", plan.trials(), plan.trials(), Duration::ZERO);
     let is_cold = run.is_cold;
-    let ended = run.end();
-    let left = left_behind::notice(ended.map_err(Error::io("cannot remove what was written")))?;
+    let closed = run.end();
+    let removed = closed.map_err(Error::io("cannot close the log and the state"))?;
+    let left = left_behind::notice(removed.map_err(Error::io("cannot remove what was written")))?;
     let found = DumpVsLogResults {
         plan: plan.kind,
         state_bytes: plan.saved_bytes(),

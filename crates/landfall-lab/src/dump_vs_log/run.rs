@@ -81,13 +81,18 @@ impl<'a> Run<'a> {
         })
     }
 
-    /// Removes what was written.
-    pub fn end(mut self) -> io::Result<()> {
+    /// Closes what is open, which fails where the last flush does, and removes what was written. How that went is
+    /// returned: what is left behind makes no figure wrong.
+    pub fn end(mut self) -> io::Result<io::Result<()>> {
         let log = self.log.take().map(Log::close);
         let state = self.state.take().map(Journaled::close);
         for closed in [log, state].into_iter().flatten() {
             closed.map_err(engine)?;
         }
+        Ok(self.remove())
+    }
+
+    fn remove(&self) -> io::Result<()> {
         fs::remove_dir_all(self.path(LOG))?;
         fs::remove_dir_all(self.path(STATE))?;
         fs::remove_file(self.path(DUMP))

@@ -87,10 +87,11 @@ fn measure(
     let specs: Vec<&SiteSpec> = plan.sites.iter().collect();
     let mut tell = |what: &str| progress.doing(what, 0, plan.all_trials(), plan.expected_time());
     sites.make(&specs, plan.site_bytes(), stop, &mut tell)?;
-    let measured = rounds(plan, &sites, stop, progress);
+    let mut notices = Vec::new();
+    let measured = rounds(plan, &sites, stop, progress, &mut notices);
     let (results, closed) = sites.close();
     let series = measured?;
-    let mut notices = watch::notices(&series);
+    notices.extend(watch::notices(&series));
     notices.extend(watch::busy_machine(series.iter()));
     notices.extend(left_behind::notice(closed)?);
     let found = RenameResults {
@@ -110,6 +111,7 @@ fn rounds(
     sites: &Sites<'_>,
     stop: &Stop,
     progress: &mut dyn Progress,
+    notices: &mut Vec<Notice>,
 ) -> Result<Vec<Series>, Error> {
     let cases = plan.cases();
     let filesystems = filesystems(plan, sites)?;
@@ -166,7 +168,7 @@ fn rounds(
         let Some((_, filesystem)) = found else {
             continue;
         };
-        one.proof = Some(proof::of(
+        let proven = proof::of(
             "replace",
             &settings,
             site,
@@ -174,7 +176,9 @@ fn rounds(
             proof::TRANSACTIONS,
             states,
             stop,
-        )?);
+        );
+        let proof = proof::or_not_proven(proven, filesystem, &one.key, stop, notices)?;
+        one.proof = Some(proof);
     }
     Ok(series)
 }

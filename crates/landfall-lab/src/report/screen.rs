@@ -237,7 +237,8 @@ fn left_out(results: &Results) -> Vec<Row> {
 fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let mut all: Vec<&Notice> = results.notices.iter().collect();
     all.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
-    let weightiest = all.first().map(|notice| notice.weight);
+    let of_figures = |notice: &&&Notice| is_of_figures(notice);
+    let weightiest = all.iter().find(of_figures).map(|notice| notice.weight);
     let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
     let weighty = doubts().take(MOST_NAMED).map(|notice| notice.code.as_str());
     let weighty: Vec<&str> = weighty.collect();
@@ -257,12 +258,19 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
                 format!(": {} and {rest} more (--tables).", named.join(", "))
             }
         },
+        // What follows speaks against nothing.
+        (_, 0) if weightiest.is_none_or(|weight| weight == Weight::Note) => ".".to_owned(),
         (_, 0) => ":".to_owned(),
         (_, _) => format!(" ({more} more doubts: --tables):"),
     };
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
     titled("Trust", said.into_iter().chain(shown))
+}
+
+/// Whether a notice says something of the figures. What was left behind does not.
+fn is_of_figures(notice: &Notice) -> bool {
+    notice.code != Results::LEFT_BEHIND
 }
 
 fn tone(weight: Weight) -> Tone {
@@ -299,7 +307,8 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let is_proven = results
         .findings()
         .flat_map(|found| found.series())
-        .any(|series| series.proof.is_some());
+        .filter_map(|series| series.proof.as_ref())
+        .any(|proof| proof.not_proven.is_none());
     let measures_sync = results.experiments.iter().any(|one| one.name() == "sync");
     // As it can be run, unless that is long.
     let short = kept.program.filter(|path| path.len() <= MOST_OF_PATH);
@@ -311,7 +320,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     if measures_sync && !is_proven && !results.is_in_memory() {
         commands.push((proof(), sync::proving_time()));
     }
-    let is_doubtful = |notice: &Notice| notice.weight > Weight::Note;
+    let is_doubtful = |notice: &Notice| notice.weight > Weight::Note && is_of_figures(notice);
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
         commands.push((proof(), "when quiet".to_owned()));
     }
@@ -382,7 +391,10 @@ fn titled(title: &'static str, lines: impl IntoIterator<Item = Cell>) -> Vec<Row
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sync::fixtures::results;
+    use landfall_results::Series;
+
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::{measured, proven, results, unproven};
 
     /// The lines of what to run next.
     fn lines_of_next(results: &Results, program: &str) -> Vec<String> {
@@ -416,6 +428,44 @@ mod tests {
             lines[1].starts_with("sudo ./landfall advise  #"),
             "{lines:?}"
         );
+    }
+
+    /// What was measured and then proven by `prove`, with such a notice.
+    fn with_notice(prove: fn(Series) -> Series, code: &str) -> Results {
+        let series = measured(Strategy::BASELINE, &[100.0; 5], 1.0, 1.0);
+        let mut results = results(vec![prove(series)]);
+        results.notices = vec![Notice::new(code, Weight::Warning, "Said.")];
+        results
+    }
+
+    #[test]
+    fn what_was_left_behind_is_said_and_puts_no_figure_in_doubt() {
+        let left = with_notice(|one| proven(one, 9), Results::LEFT_BEHIND);
+        let said = |results: &Results| {
+            let rows = trust(results, Detail::all(results)[0]).into_iter();
+            let lines = rows.filter_map(|row| match row {
+                Row::Cells { cells, .. } => cells.into_iter().next().map(|cell| cell.text),
+                _ => None,
+            });
+            lines.collect::<Vec<String>>()
+        };
+        let sound = "Nothing was noticed that speaks against these figures.";
+        assert_eq!(said(&left), [sound, "Said."]);
+        let is_repeated = |results: &Results| {
+            let lines = lines_of_next(results, "./landfall");
+            lines.iter().any(|line| line.contains("--prove"))
+        };
+        assert!(!is_repeated(&left));
+        let doubtful = with_notice(|one| proven(one, 9), "foreign-cpu");
+        assert_eq!(said(&doubtful), ["Ratios more than rates:", "Said."]);
+        assert!(is_repeated(&doubtful));
+    }
+
+    #[test]
+    fn what_could_not_be_proven_is_to_be_proven_still() {
+        let lines = lines_of_next(&with_notice(unproven, "x"), "./landfall");
+        assert!(lines[0].contains("--prove"), "{lines:?}");
+        assert!(!lines.iter().any(|line| line.contains("when quiet")));
     }
 
     #[test]

@@ -28,12 +28,14 @@ pub(super) struct Proofs<'a> {
 }
 
 impl Proofs<'_> {
-    /// Proves each strategy that was measured; what several have in common is proven once.
+    /// Proves each strategy that was measured; what several have in common is proven once. Returns what must be known
+    /// about that.
     pub fn of(
         &self,
         found: &mut SyncResults,
         progress: &mut dyn Progress,
-    ) -> Result<Option<Notice>, Error> {
+    ) -> Result<Vec<Notice>, Error> {
+        let mut notices = Vec::new();
         let mut known: HashMap<String, SeriesProof> = HashMap::new();
         let measured = found.series.iter_mut().filter(|one| one.is_measured());
         let (all, trials) = (self.plan.proofs(), self.plan.trials());
@@ -51,14 +53,15 @@ impl Proofs<'_> {
                         _ => self.plan.expected_of_proofs(left),
                     };
                     progress.doing(&what, trials, trials, left);
-                    let proven = one(self, &way)?;
+                    let proven = one(self, &way, &strategy.key, &mut notices)?;
                     known.insert(way.key(), proven.clone());
                     proven
                 }
             };
             strategy.proof = Some(proven);
         }
-        Ok(notice(self.site, self.filesystem_spec))
+        notices.extend(notice(self.site, self.filesystem_spec));
+        Ok(notices)
     }
 }
 
@@ -72,7 +75,12 @@ fn notice(site: &Site, filesystem_spec: &FilesystemSpec) -> Option<Notice> {
     })
 }
 
-fn one(proofs: &Proofs<'_>, way: &Axes) -> Result<SeriesProof, Error> {
+fn one(
+    proofs: &Proofs<'_>,
+    way: &Axes,
+    name: &str,
+    notices: &mut Vec<Notice>,
+) -> Result<SeriesProof, Error> {
     let Proofs {
         site,
         filesystem_spec,
@@ -106,5 +114,6 @@ fn one(proofs: &Proofs<'_>, way: &Axes) -> Result<SeriesProof, Error> {
         size: Some(filesystem_spec.small_size() + 2 * ahead * written),
         ..filesystem_spec.clone()
     };
-    proof::of("files", &settings, site, &roomy, transactions, states, stop)
+    let proven = proof::of("files", &settings, site, &roomy, transactions, states, stop);
+    proof::or_not_proven(proven, &roomy, name, stop, notices)
 }

@@ -37,9 +37,9 @@ impl Experiment for Plan {
             // Found out before an hour of measuring, not after it.
             proof::require_recorder(site)?;
         }
-        let (measurements, notices) = configuration::run(site, &all, "torn", stop, progress)?;
+        let (measurements, mut notices) = configuration::run(site, &all, "torn", stop, progress)?;
         let proofs = match self.proof_states {
-            Some(states) => safety::prove(site, states, stop, progress)?,
+            Some(states) => safety::prove(site, states, stop, progress, &mut notices)?,
             None => Vec::new(),
         };
         let mut results = TornResults {

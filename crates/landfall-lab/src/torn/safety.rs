@@ -12,7 +12,7 @@ use landfall_recorder::crash::Model;
 use landfall_results::proof::{Outcome, ProofResults, Violation, ViolationCount, summary_text};
 
 use super::TornProof;
-use crate::{Error, Progress, Site, Stop, proof};
+use crate::{Error, Notice, Progress, Site, Stop, proof};
 
 /// Transactions that are sent: until pages have been written for a while.
 const TRANSACTIONS: u64 = 600;
@@ -177,23 +177,30 @@ impl Case {
     }
 }
 
-/// Proves each setting, with at most `states` crash states each.
+/// Proves each setting, with at most `states` crash states each; adds to the notices what failed.
 pub(super) fn prove(
     site: &Site,
     states: usize,
     stop: &Stop,
     progress: &mut dyn Progress,
+    notices: &mut Vec<Notice>,
 ) -> Result<Vec<TornProof>, Error> {
     let mut proofs = Vec::new();
     for (index, case) in CASES.iter().enumerate() {
         let what = format!("cutting the power on {} with {}", case.subject, case.name);
         progress.doing(&what, index, CASES.len(), Duration::ZERO);
-        proofs.push(one(site, case, states, stop)?);
+        proofs.push(one(site, case, states, stop, notices)?);
     }
     Ok(proofs)
 }
 
-fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof, Error> {
+fn one(
+    site: &Site,
+    case: &Case,
+    states: usize,
+    stop: &Stop,
+    notices: &mut Vec<Notice>,
+) -> Result<TornProof, Error> {
     let own = |&(key, value): &(&str, &str)| (key.to_owned(), value.to_owned());
     let settings: Vec<(String, String)> = case.settings().map(own).collect();
     let filesystem_spec = FilesystemSpec::plain(Kind::Ext4).mounted(case.mounted);
@@ -230,7 +237,10 @@ fn one(site: &Site, case: &Case, states: usize, stop: &Stop) -> Result<TornProof
     Ok(match proven {
         Ok(proof) => of(&proof.results, &blank),
         // It is not installed, say: a row that says so, and what was timed stands.
-        Err(error) => not_proven(proof::reason(error, stop)?),
+        Err(error) => {
+            let name = format!("{} with {}", case.subject, case.name);
+            not_proven(proof::reason(error, &name, stop, notices)?)
+        }
     })
 }
 

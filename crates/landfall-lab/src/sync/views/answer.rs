@@ -502,7 +502,7 @@ mod tests {
                 1.0,
             ),
         ];
-        for (one, cpu) in series.iter_mut().zip([37.0, 11.0, 11.0, 37.0]) {
+        for (one, cpu) in series.iter_mut().zip([700.0, 110.0, 110.0, 700.0]) {
             for trial in &mut one.trials {
                 trial.figures.set(Metric::CpuUs, cpu);
             }
@@ -512,7 +512,7 @@ mod tests {
         assert_eq!(rows[0], "overwrite with direct+o_dsync: untested");
         let tie = "As fast, within error: overwrite with direct+fsync; recycled with fdatasync.";
         assert!(text.contains(tie), "{text}");
-        let cpu = "Row 2 goes through the page cache, not direct: 37 µs of CPU a write, not 11.";
+        let cpu = "Row 2 goes through the page cache, not direct: 700 µs of CPU a write, not 110.";
         assert!(text.contains(cpu), "{text}");
     }
 
