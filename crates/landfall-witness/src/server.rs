@@ -485,7 +485,7 @@ impl Hit for Shared {
 
     fn was_cut(&self, runs: Vec<(String, Run)>) -> Result<(), Error> {
         for (stream, run) in runs {
-            // One that has ended, or begun anew meanwhile, was not hit.
+            // One that has begun anew meanwhile was not hit; one that has ended may be, and is to be checked.
             if let Err(why) = self.apply(Command::Cut {
                 stream,
                 run,

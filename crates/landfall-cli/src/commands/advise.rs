@@ -30,7 +30,7 @@ use crate::commands::lab::{self, Display};
 use crate::commands::witness::evidence as evidence_of;
 use crate::commands::{ended, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
-use crate::terminal::{remark, table};
+use crate::terminal::{complain, remark, table};
 
 pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     for (system, path) in &arguments.write {
@@ -290,6 +290,9 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
     let (mut code, mut kept) = (Code::Measured, Ok(()));
     if !is_measured {
         let (measured, closed) = measured(directory, quiet)?;
+        measured
+            .failures()
+            .for_each(|notice| complain(&notice.text));
         kept = history::keep(&report, &measured).and(closed.map_err(Failure::from));
         code = lab::code(&measured);
         documents.push(measured);

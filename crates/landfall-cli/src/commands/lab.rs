@@ -5,7 +5,7 @@ use std::time::Duration;
 use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, export};
 use landfall_results::Row;
 
-use crate::args::{Documents, Lab, LabRequest, Output};
+use crate::args::{Lab, LabRequest, Output};
 use crate::commands::documents::{Written, command_line, is_stdout, prepare_report, write_named};
 use crate::commands::{first_failure, print_bytes};
 use crate::exit::{Code, Failure};
@@ -31,11 +31,9 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     let csv = write_named(&output.csv, || export::csv(&results));
     // Whatever became of the files, the results are not lost.
     let printed = print(output, &results, &written);
-    if !is_screen(output) {
-        // The screen would say so.
-        let failures = results.failures();
-        failures.for_each(|notice| complain(&notice.text));
-    }
+    // On the screen others may stand before them.
+    let failures = results.failures();
+    failures.for_each(|notice| complain(&notice.text));
     first_failure([printed, written.outcome, csv, closed.map_err(Failure::from)])?;
     if let Some(failure) = display.unprinted {
         return Err(failure);
@@ -107,12 +105,6 @@ fn check(output: &Output) -> Result<(), Failure> {
         ));
     }
     output.documents.check(&[("--csv", output.csv.as_deref())])
-}
-
-/// Whether standard output has what people read, and no data.
-fn is_screen(output: &Output) -> bool {
-    let Documents { json, markdown, .. } = &output.documents;
-    !output.tsv && ![json, markdown, &output.csv].into_iter().any(is_stdout)
 }
 
 fn print(output: &Output, results: &Results, written: &Written) -> Result<(), Failure> {

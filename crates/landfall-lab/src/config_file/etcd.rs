@@ -2,6 +2,7 @@
 //! Kubernetes, compose files and units of systemd have these too.
 
 use super::spelling::{uncommented, unquoted};
+use crate::rules::is_same;
 
 /// What the name of a flag begins with as a variable of the environment.
 const VARIABLE: &str = "ETCD_";
@@ -29,7 +30,7 @@ pub(super) fn settings(text: &str) -> Vec<(usize, (String, String))> {
 }
 
 fn is_unsafe(name: &str, value: &str) -> bool {
-    flag_of(name) == NO_FSYNC && value.eq_ignore_ascii_case("true")
+    flag_of(name) == NO_FSYNC && is_same(value, "true")
 }
 
 /// An entry of a list, which has a name and a value on lines of their own, as Kubernetes has variables: what is known
@@ -73,7 +74,11 @@ fn of_line(line: &str, entry: &mut Entry) -> Vec<(String, String)> {
 /// The flags and variables of command lines, however they are quoted: a shell may be told to run them, and a string of
 /// JSON may have several lines.
 fn words(part: &str) -> Vec<(String, String)> {
-    let plain = part.replace("\\n", " ").replace(['"', '\'', '\\'], "");
+    let plain = part
+        .replace("\\n", " ")
+        .replace("\\t", " ")
+        .replace("\\r", " ")
+        .replace(['"', '\'', '\\'], "");
     let commands = plain.split([';', '&', '|', '(', ')']);
     commands.flat_map(of_command).collect()
 }

@@ -93,9 +93,10 @@ impl<'a> Run<'a> {
     }
 
     fn remove(&self) -> io::Result<()> {
-        fs::remove_dir_all(self.path(LOG))?;
-        fs::remove_dir_all(self.path(STATE))?;
-        fs::remove_file(self.path(DUMP))
+        let log = fs::remove_dir_all(self.path(LOG));
+        let state = fs::remove_dir_all(self.path(STATE));
+        let dump = fs::remove_file(self.path(DUMP));
+        log.and(state).and(dump)
     }
 
     pub fn trial(&mut self, saving: Saving, round: u32) -> io::Result<Trial> {

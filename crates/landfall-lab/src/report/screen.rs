@@ -247,8 +247,10 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         .map(|notice| Cell::toned(tone(notice.weight), notice.text.as_str()))
         .collect();
     let more = all.len() - shown.len();
+    let is_doubtful = weightiest.is_some_and(|weight| weight > Weight::Note);
     let ending = match (shown.len(), more) {
         (0, 0) => ".".to_owned(),
+        (0, _) if !is_doubtful => format!(" ({}: --tables).", notices(more)),
         // What there is no room to say is named at least.
         (0, _) => match weighty.as_slice() {
             [] => format!(" ({}: --tables).", notices(more)),
@@ -259,7 +261,8 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             }
         },
         // What follows speaks against nothing.
-        (_, 0) if weightiest.is_none_or(|weight| weight == Weight::Note) => ".".to_owned(),
+        (_, 0) if !is_doubtful => ".".to_owned(),
+        (_, more) if !is_doubtful => format!(" ({}: --tables).", notices(more)),
         (_, 0) => ":".to_owned(),
         (_, _) => format!(" ({more} more doubts: --tables):"),
     };

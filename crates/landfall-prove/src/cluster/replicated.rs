@@ -119,8 +119,8 @@ struct Added {
     unsure: BTreeSet<u64>,
 }
 
-/// Puts a new record, `first` or, as long as the cluster has no time, the next one over a new connection; why it took none, at once if it
-/// refuses one, or else within `most`.
+/// Puts a new record, `first` or, where that did not work, the next one over a new connection; why it took none within `most`, if it
+/// did not. Servers tell of what passes, such as a new leader, in too many ways to tell it from what stays.
 fn put_new(
     first: u64,
     session: Box<dyn ClusterSession>,
@@ -145,10 +145,8 @@ fn put_new(
         put.map(|()| session)
     };
     let put = within(most, stop, || match put() {
-        // Nothing more will come of it, or the cluster has said what it has against it.
-        Err(error) if is_over() || matches!(error, DatabaseError::Failed(_)) => {
-            Ok(Err(error.to_string()))
-        }
+        // Nothing more will come of it.
+        Err(error) if is_over() => Ok(Err(error.to_string())),
         tried => tried.map(Ok),
     })?;
     Ok(match put {
