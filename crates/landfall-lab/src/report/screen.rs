@@ -17,6 +17,9 @@ const MOST_NOTICES: usize = 3;
 /// Notices that are named where there is no room to say them.
 const MOST_NAMED: usize = 2;
 
+/// Notices that are named beside those that are said.
+const MOST_REST: usize = 4;
+
 /// Characters of the program's path, with which commands still fit into a line.
 const MOST_OF_PATH: usize = 24;
 
@@ -264,7 +267,13 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         (_, 0) if !is_doubtful => ".".to_owned(),
         (_, more) if !is_doubtful => format!(" ({}: --tables).", notices(more)),
         (_, 0) => ":".to_owned(),
-        (_, _) => format!(" ({more} more doubts: --tables):"),
+        (_, more) if more <= MOST_REST => {
+            let rest = all.iter().filter(|one| one.weight == Weight::Note);
+            let not_shown = doubts().skip(shown.len()).chain(rest);
+            let named: Vec<&str> = not_shown.map(|notice| notice.code.as_str()).collect();
+            format!(" (also {}: --tables):", named.join(", "))
+        }
+        (_, more) => format!(" ({more} more notices: --tables):"),
     };
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
@@ -334,6 +343,13 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         let torn = ["sudo", landfall, "lab", "torn"].into_iter();
         let torn = words(torn.chain(directory.as_deref()));
         commands.push((torn, "the cost of torn-page protection".to_owned()));
+    }
+    if measures_sync && is_proven && !results.is_in_memory() {
+        let witness = words([landfall, "witness", "--help"]);
+        commands.push((
+            witness,
+            "by a real cut: whether the disk flushes".to_owned(),
+        ));
     }
     if let Some(document) = kept.document.map(quoted) {
         let tables = words([landfall, "show", "--tables", &document]);

@@ -8,9 +8,7 @@ use super::safety::is_at_risk;
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{
-    Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way, ways,
-};
+use crate::sync::safety::{Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way};
 use crate::sync::{Safety, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axis, Metric, Series};
@@ -76,8 +74,15 @@ fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more:
         );
     }
     let interval = interval(rate, thousands);
-    let ties = ways(equals.iter().map(|(other, _)| *other));
-    let tied = (!ties.is_empty()).then(|| format!(" As cheap, within error: {ties}."));
+    // More would push the picture off the first screen of a phone: the terminal and the data name them.
+    let tied = equals.first().map(|(other, _)| match equals.len() {
+        1 => format!(" As cheap, within error: {}.", way(other)),
+        all => format!(
+            " As cheap, within error: {} and {} more.",
+            way(other),
+            all - 1
+        ),
+    });
     let tied = tied.unwrap_or_default();
     format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
 }
