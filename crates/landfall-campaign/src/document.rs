@@ -92,12 +92,8 @@ impl ShardDocument {
 
 /// What the machine is called: as is said, or else by its host name. That of a container is the container's own.
 fn machine(said: Option<String>) -> String {
-    said.filter(|name| !name.is_empty()).unwrap_or_else(|| {
-        rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned()
-    })
+    said.filter(|name| !name.is_empty())
+        .unwrap_or_else(landfall_os::host_name)
 }
 
 #[cfg(test)]

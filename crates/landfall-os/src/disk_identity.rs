@@ -91,12 +91,13 @@ pub fn boot_id() -> Option<String> {
 pub fn machine_id() -> String {
     let files = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
     let id = files.iter().find_map(|file| text(Path::new(file)));
-    id.unwrap_or_else(|| {
-        rustix::system::uname()
-            .nodename()
-            .to_string_lossy()
-            .into_owned()
-    })
+    id.unwrap_or_else(host_name)
+}
+
+/// The host's name; a container's is its own.
+pub fn host_name() -> String {
+    let system = rustix::system::uname();
+    system.nodename().to_string_lossy().into_owned()
 }
 
 #[cfg(test)]

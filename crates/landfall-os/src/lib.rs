@@ -70,7 +70,7 @@ pub use counters::{DeviceCounters, JournalCounter};
 pub use cpu::{CpuTimes, OneProcessor, process_cpu, thread_cpu, tree_cpu};
 pub use device::{BlockDevice, DeviceKind, WriteCache};
 pub use dirty::{DirtyLimits, dirty_bytes, dirty_bytes_of};
-pub use disk_identity::{DiskIdentity, boot_id, machine_id};
+pub use disk_identity::{DiskIdentity, boot_id, host_name, machine_id};
 pub use filesystem::{DirectIo, Filesystem, Medium, Space};
 pub use host::Host;
 #[cfg(feature = "lmdb")]

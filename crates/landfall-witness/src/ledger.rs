@@ -22,8 +22,6 @@ use crate::message::{Acknowledgement, Begin, Declared, Promises, Report};
 /// Streams that are the most: each takes up to 2 MiB of memory.
 pub(crate) const MOST_STREAMS: usize = 64;
 
-/// Why nothing more is heard of a run whose writer has said that it ends.
-const ENDED: &str = "this run has ended";
 /// What the names begin with by which earlier versions knew disks.
 const BY_NUMBERS: &str = "disk ";
 
@@ -464,7 +462,7 @@ impl Stream {
                 .back()
                 .is_some_and(|last| last.checksum == checksum);
         if self.has_ended {
-            return Some(ENDED.to_owned());
+            return Some("this run has ended".to_owned());
         }
         (!is_next && !is_again).then(|| {
             format!(

@@ -100,28 +100,31 @@ pub struct SiteDescription {
 }
 
 impl SiteDescription {
+    /// What a filesystem was made on, as it is asked for and in words.
+    fn backing(&self) -> Option<(&'static str, &'static str)> {
+        Some(match self.kind {
+            SiteKind::Directory => return None,
+            SiteKind::Loop => ("loop", "a loop device"),
+            SiteKind::Memory => ("memory", "a device in main memory"),
+            SiteKind::Recorder => ("recorder", "a recorder"),
+        })
+    }
+
+    fn filesystem(&self) -> String {
+        let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
+        spec.unwrap_or_default()
+    }
+
     /// As it is asked for, `loop:ext4`; `None` for a directory.
     pub fn spec(&self) -> Option<String> {
-        let backing = match self.kind {
-            SiteKind::Directory => return None,
-            SiteKind::Loop => "loop",
-            SiteKind::Memory => "memory",
-            SiteKind::Recorder => "recorder",
-        };
-        let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
-        Some(format!("{backing}:{}", spec.unwrap_or_default()))
+        let (backing, _) = self.backing()?;
+        Some(format!("{backing}:{}", self.filesystem()))
     }
 
     /// In a few words: `ext4 on a loop device of 1.0 GiB`; `None` for a directory, which says enough by its name.
     pub fn text(&self) -> Option<String> {
-        let backing = match self.kind {
-            SiteKind::Directory => return None,
-            SiteKind::Loop => "a loop device",
-            SiteKind::Memory => "a device in main memory",
-            SiteKind::Recorder => "a recorder",
-        };
-        let spec = self.filesystem_spec.as_ref().map(FilesystemSpec::to_string);
-        let mut text = format!("{} on {backing}", spec.unwrap_or_default());
+        let (_, backing) = self.backing()?;
+        let mut text = format!("{} on {backing}", self.filesystem());
         if let Some(bytes) = self.size_bytes {
             text += &format!(" of {}", bytes_text(bytes));
         }

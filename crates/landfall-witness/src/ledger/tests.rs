@@ -512,8 +512,8 @@ fn cuts_are_counted_by_disk() {
     assert_eq!(third.tally.cuts, 0);
 }
 
-#[test]
-fn disks_of_one_serial_number_that_differ_otherwise_are_two() {
+/// With five writes, and a stream on a disk of the same serial number and another model.
+fn with_another_disk() -> Ledger {
     let mut ledger = with_writes(5);
     let mut other = begin("other", "A");
     other.target.disks[0].model = Some("another".into());
@@ -524,6 +524,12 @@ fn disks_of_one_serial_number_that_differ_otherwise_are_two() {
         at: 5,
     };
     assert!(!is_refused(&mut ledger, begin));
+    ledger
+}
+
+#[test]
+fn disks_of_one_serial_number_that_differ_otherwise_are_two() {
+    let mut ledger = with_another_disk();
     verdict(&mut ledger, report("B", Some(Declared::Machine), 1));
     let known = ledger.status(0, 9).1;
     let counted: Vec<(&str, u64)> = known
@@ -536,16 +542,7 @@ fn disks_of_one_serial_number_that_differ_otherwise_are_two() {
 /// It had one count for all disks of a serial number: which of them was cut is not known.
 #[test]
 fn what_an_earlier_version_has_counted_is_that_of_each_disk_it_knew() {
-    let mut ledger = with_writes(5);
-    let mut other = begin("other", "A");
-    other.target.disks[0].model = Some("another".into());
-    let run = RUN;
-    let begin = Command::Begin {
-        begin: other,
-        run,
-        at: 5,
-    };
-    assert!(!is_refused(&mut ledger, begin));
+    let mut ledger = with_another_disk();
     let before = Tally {
         cuts: 7,
         ..Tally::default()
