@@ -22,6 +22,8 @@ const _: () = assert!(MOST_BLOCK < Frame::MOST as u64);
 pub(crate) enum Room {
     /// What is not kept.
     Usual,
+    /// Half of what is kept as well: it frees something, but each of many takes some.
+    Half,
     /// All that there is: it is followed by something that frees more.
     Kept,
 }
@@ -89,9 +91,8 @@ impl<E: Environment> Shared<E> {
         let count = count_of(records.len())?;
         let whole: usize = records.iter().map(|record| FRAME + record.len()).sum();
         let whole = whole as u64 + HEADER as u64;
-        let takes_of_kept = |state: &State<E>| {
-            room == Room::Usual && !records.is_empty() && !self.leaves_kept(state, whole)
-        };
+        let takes_of_kept =
+            |state: &State<E>| !records.is_empty() && !self.leaves_kept(state, whole, room);
         let mut tries = Tries::default();
         let mut state = E::lock(&self.state);
         loop {
@@ -250,11 +251,21 @@ impl<E: Environment> Shared<E> {
         left.saturating_sub(state.filling.bytes())
     }
 
+    /// Bytes that are kept from what may take this room.
+    fn kept_from(&self, room: Room) -> u64 {
+        match room {
+            Room::Usual => self.kept_bytes,
+            Room::Half => self.kept_bytes / 2,
+            Room::Kept => 0,
+        }
+    }
+
     /// Whether as much as is kept is left in segments that are there, behind a block of so many bytes: only then it may be put there. As
     /// long as all segments are made that are wanted ahead, nothing is.
-    fn leaves_kept(&self, state: &State<E>, bytes: u64) -> bool {
+    fn leaves_kept(&self, state: &State<E>, bytes: u64, room: Room) -> bool {
         let Geometry { granule, segment } = self.geometry;
-        if self.kept_bytes == 0 || state.segments.is_complete() {
+        let kept = self.kept_from(room);
+        if kept == 0 || state.segments.is_complete() {
             return true;
         }
         let end = state.filling.end().unwrap_or(state.next_position);
@@ -271,7 +282,7 @@ impl<E: Environment> Shared<E> {
         } else {
             behind.checked_sub(bytes)
         };
-        rest.is_some_and(|rest| rest >= self.kept_bytes)
+        rest.is_some_and(|rest| rest >= kept)
     }
 
     /// Whether the disk has room for a batch that takes several blocks, besides what was promised to others, as far as it says how much
@@ -281,10 +292,7 @@ impl<E: Environment> Shared<E> {
         let granule = self.geometry.granule;
         let bytes: u64 = records.iter().map(|one| (FRAME + one.len()) as u64).sum();
         let bytes = self.in_several_blocks(bytes);
-        let bytes = match room {
-            Room::Usual => bytes + self.kept_bytes,
-            Room::Kept => bytes,
-        };
+        let bytes = bytes + self.kept_from(room);
         // What was promised is for others, unless this was promised some itself. A record may leave as much of a segment empty as it takes.
         let is_promised = matches!(records, [record] if self.promised(record.len()) > 0);
         let bytes = match self.reserved.load(Ordering::SeqCst) {

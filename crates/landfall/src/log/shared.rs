@@ -136,7 +136,7 @@ pub(crate) struct Shared<E: Environment> {
     /// The process that opened it.
     process: u64,
     pub(super) block_bytes: u64,
-    /// Bytes of segments that are there which are kept for [`Room::Kept`].
+    /// Bytes of segments that are there which are kept for [`Room::Half`] and [`Room::Kept`].
     pub(super) kept_bytes: u64,
     pub state: E::Mutex<State<E>>,
     pub control: E::Mutex<ControlFile<E>>,

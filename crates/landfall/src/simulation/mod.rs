@@ -150,7 +150,7 @@ fn a_store_on_a_full_disk_opens_and_can_be_emptied() {
 
 #[test]
 fn a_store_on_a_full_disk_can_be_emptied_key_by_key() {
-    keeps_its_promises(16, |seed| store::full_disk::emptied_key_by_key(seed, None));
+    keeps_its_promises(32, |seed| store::full_disk::emptied_key_by_key(seed, None));
 }
 
 #[test]

@@ -321,7 +321,11 @@ impl<E: Environment> Shared<E> {
         let written = data
             .file
             .write(buffer.bytes(0..size), *offset, Durability::Later);
-        written.map_err(Error::io(format!("write {}", data.name)))
+        // Some filesystems need room even where they promised it.
+        written.map_err(|error| match error {
+            error if is_full(&error) => Error::NoSpace { bytes: size as u64 },
+            error => Error::io(format!("write {}", data.name))(error),
+        })
     }
 
     fn padded(&self, bytes: &[u8]) -> usize {

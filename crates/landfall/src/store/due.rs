@@ -12,6 +12,7 @@ use super::checkpoint::Goal;
 use super::groups::is_of_groups;
 use super::shared::Shared;
 use crate::environment::Environment;
+use crate::log::append::Room;
 use crate::{Error, Lsn};
 
 /// Bytes that removals may take on a full disk at least.
@@ -58,11 +59,18 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
-    /// for it, or what waits belongs to what is damaged, what removes alone may take as much again: else nothing could ever be removed.
-    pub fn wait_for_room(&self, is_removal: bool) -> Result<(), Error> {
+    /// for it, or what waits belongs to what is damaged, what removes alone may take as much again, and ranges that once more: else nothing
+    /// could ever be removed.
+    pub fn wait_for_room(&self, room: Room) -> Result<(), Error> {
         let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
         let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
-        let most_removals = self.most_changes() + self.most_changes().max(LEAST_REMOVALS);
+        let most = self.most_changes();
+        let more = most.max(LEAST_REMOVALS);
+        let most = match room {
+            Room::Usual => None,
+            Room::Half => Some(most + more),
+            Room::Kept => Some(most + 2 * more),
+        };
         let mut met_damage = 0;
         while is_full() {
             // In a process that was forked nobody makes any.
@@ -85,7 +93,7 @@ impl<E: Environment> Shared<E> {
                 Some(failure) => {
                     let is_helped =
                         matches!(failure, Error::NoSpace { .. }) || is_of_groups(failure);
-                    if is_removal && is_helped && !takes_more_than(most_removals) {
+                    if is_helped && most.is_some_and(|most| !takes_more_than(most)) {
                         return Ok(());
                     }
                     return Err(failure.clone());

@@ -152,10 +152,10 @@ impl<'a, E: Environment> Replay<'a, E> {
             };
             let record = Record::decode(bytes);
             let record = record.ok_or_else(|| wrong("it is no record of a store"))?;
-            self.loaded.commits += 1;
             let keyspaces = &mut self.loaded.keyspaces;
             match record {
                 Record::Writes { ranges, writes } => {
+                    self.loaded.commits += 1;
                     for range in &ranges {
                         if range.keyspace >= keyspaces.next {
                             return Err(wrong("its keyspace was never made"));

@@ -429,8 +429,13 @@ pub(super) fn open<E: Environment>(
     let started = shared
         .start()
         .and_then(|()| match shared.options.protection {
-            // What was chosen by measuring stays, until something else is asked for.
-            Some(Protection::Auto) if shared.protection().measured.is_some() => Ok(()),
+            // What was chosen by measuring stays, until something else is asked for, or it cannot be done where the store was moved.
+            Some(Protection::Auto)
+                if shared.protection().measured.is_some()
+                    && shared.require_all_protectable().is_ok() =>
+            {
+                Ok(())
+            }
             Some(asked) => match shared.set_protection(asked) {
                 // Where nothing can be tried, what it has stays.
                 Err(Error::NoSpace { .. }) if asked == Protection::Auto => Ok(()),

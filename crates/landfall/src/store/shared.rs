@@ -194,15 +194,19 @@ impl<E: Environment> Shared<E> {
     ) -> Result<Option<(Lsn, T)>, Error> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
-        let is_removal = writes.gives_nothing();
+        // Where removing one key after the other has taken all that it may, a range can be removed still.
+        let room = match writes.gives_nothing() {
+            true if writes.writes.is_empty() => Room::Kept,
+            true => Room::Half,
+            false => Room::Usual,
+        };
         if writes.is_empty() {
             // Nobody is to be told that all is well where nothing can be committed any more.
             self.log.shared.require_open()?;
         } else {
-            self.wait_for_room(is_removal)?;
+            self.wait_for_room(room)?;
         }
         let encoded = writes.record().encode();
-        let room = if is_removal { Room::Kept } else { Room::Usual };
         let append = |log: &Log<E>, record: &[u8]| append(log, room, record);
         self.with_room_in_log(|| self.log_and_apply_now(&writes, &encoded, checks, append))
     }

@@ -4,6 +4,7 @@
 //! goes that it needs.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::mem;
 use std::sync::Arc;
 
 use super::Handle;
@@ -79,15 +80,16 @@ impl Committing {
         self.recent.range(first..).map(|(_, written)| written)
     }
 
-    fn forget(&mut self) {
+    /// Forgets what was written before all transactions that are open. Whoever has what is returned gives it up without the lock: it
+    /// may be what was written for hours.
+    fn forget(&mut self) -> VecDeque<(u64, Written)> {
         let oldest = self.transactions.oldest().unwrap_or(u64::MAX);
-        while self
-            .recent
-            .front()
-            .is_some_and(|(commit, _)| *commit <= oldest)
-        {
-            self.recent.pop_front();
+        let count = self.recent.partition_point(|(commit, _)| *commit <= oldest);
+        if count > self.recent.len() / 2 {
+            let rest = self.recent.split_off(count);
+            return mem::replace(&mut self.recent, rest);
         }
+        self.recent.drain(..count).collect()
     }
 }
 
@@ -144,6 +146,8 @@ impl<E: Environment> Drop for Begun<E> {
     fn drop(&mut self) {
         let mut committing = E::lock(&self.view.store.shared.committing);
         committing.transactions.give_back(self.view.at);
-        committing.forget();
+        let forgotten = committing.forget();
+        drop(committing);
+        drop(forgotten);
     }
 }

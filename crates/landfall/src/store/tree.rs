@@ -10,7 +10,7 @@
 
 use std::ops::{Bound, Deref};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use super::changes::{Changes, Versions};
 use super::extents::Extent;
@@ -26,6 +26,9 @@ use super::removed::{KeyRange, RemovedRanges, cut_at_removed};
 use super::runs::Runs;
 use crate::Error;
 use crate::environment::Environment;
+
+/// Bytes of a first key that are counted with its page. [`Leaves`] count what is longer.
+const SHORT: usize = 32;
 
 /// What memory has of a leaf.
 #[derive(Debug, Default)]
@@ -47,9 +50,9 @@ pub(crate) struct Page<E: Environment> {
 
 impl<E: Environment> Page<E> {
     /// Bytes of memory that a page takes, whatever is known of what is in it: with its extent, its slot, the head of its first key and a
-    /// short one, and what allocating these five takes.
+    /// [short](SHORT) one, and what allocating these five takes.
     pub const MEMORY: usize =
-        size_of::<Page<E>>() + size_of::<Extent<E>>() + size_of::<Slot<E>>() + 8 + 32 + 48;
+        size_of::<Page<E>>() + size_of::<Extent<E>>() + size_of::<Slot<E>>() + 8 + SHORT + 48;
 
     pub fn new(pointer: Pointer, extent: Extent<E>) -> Arc<Page<E>> {
         Page::of(pointer, Arc::new(extent))
@@ -158,6 +161,8 @@ pub(crate) struct Leaves<E: Environment> {
     slots: Vec<Slot<E>>,
     /// Of their first keys.
     heads: Heads,
+    /// Bytes of memory that first keys take which are not short.
+    long: usize,
     /// Bytes of the data file that they take.
     pub bytes: u64,
     pub keys: u64,
@@ -168,12 +173,26 @@ impl<E: Environment> Leaves<E> {
         let heads = Heads::of(slots.len(), |index| &slots[index].low);
         let bytes = slots.iter().map(|slot| slot.page.bytes()).sum();
         let keys = slots.iter().map(|slot| u64::from(slot.keys)).sum();
-        Arc::new(Leaves {
-            slots,
+        let long = slots
+            .iter()
+            .map(|slot| slot.low.len().saturating_sub(SHORT));
+        let leaves = Leaves {
             heads,
             bytes,
             keys,
-        })
+            long: long.sum(),
+            slots,
+        };
+        if let Some(index) = leaves.index() {
+            index.fetch_add(leaves.long, Ordering::Relaxed);
+        }
+        Arc::new(leaves)
+    }
+
+    /// Where what is known of leaves is counted, if there are any.
+    fn index(&self) -> Option<&AtomicUsize> {
+        let slot = self.slots.first()?;
+        Some(&slot.page.extent.space.index)
     }
 
     /// Which one has this key.
@@ -189,6 +208,14 @@ impl<E: Environment> Leaves<E> {
         let place = self.heads.find(key, |index| &self.slots[index].low);
         let behind = place.unwrap_or_else(|behind| behind);
         (!self.slots.is_empty()).then(|| behind.saturating_sub(1))
+    }
+}
+
+impl<E: Environment> Drop for Leaves<E> {
+    fn drop(&mut self) {
+        if let Some(index) = self.index() {
+            index.fetch_sub(self.long, Ordering::Relaxed);
+        }
     }
 }
 

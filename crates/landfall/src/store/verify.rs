@@ -97,7 +97,7 @@ fn verify_run<E: Environment>(
         error,
     };
     // What is in memory says nothing of the disk.
-    let index = match run.read_index(reader).and_then(|_| run.index(reader)) {
+    let index = match run.index_on_disk(reader) {
         Ok(index) => index,
         Err(error) => {
             let offset = run.entry.index.offset;

@@ -168,14 +168,21 @@ impl<E: Environment> Run<E> {
         if let Some(index) = self.index.get() {
             return Ok(index.clone());
         }
-        let blocks = self.read_index(reader)?;
+        let read = self.index_on_disk(reader)?;
         // Others may have read it meanwhile.
-        let index = self.index.get_or_init(|| Index::new(&self.extent, blocks));
-        Ok(index.clone())
+        Ok(self.index.get_or_init(|| read).clone())
     }
 
-    /// Reads it as it is on the disk.
-    pub fn read_index(&self, reader: &(impl Reader<E> + ?Sized)) -> Result<Vec<BlockEntry>, Error> {
+    /// Reads it as it is on the disk, and does not keep it.
+    pub fn index_on_disk(
+        &self,
+        reader: &(impl Reader<E> + ?Sized),
+    ) -> Result<Arc<Index<E>>, Error> {
+        let blocks = self.read_index(reader)?;
+        Ok(Index::new(&self.extent, blocks))
+    }
+
+    fn read_index(&self, reader: &(impl Reader<E> + ?Sized)) -> Result<Vec<BlockEntry>, Error> {
         let pointer = self.entry.index;
         let raw = reader.index(pointer)?;
         let blocks = decode_index(&raw, reader.granule(), &self.entry);
