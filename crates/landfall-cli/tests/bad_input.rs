@@ -98,10 +98,20 @@ fn wrong_words_are_named() {
         ("prove --catalogue --seed 4", "--seed"),
         ("prove --catalogue --json -", "--json"),
         ("prove --catalogue --report kept", "--report"),
+        ("prove --catalogue --no-report", "--no-report"),
+        ("prove files --list", "[SUBJECT]"),
+        ("prove --list --json -", "--json"),
         ("prove nats --nodes 3 --order epochs", "--order"),
         ("prove files --fua --cuts all", "--cuts"),
         ("prove files --fua --shard 1/2", "--shard"),
         ("advise --check mariadb=my.cnf --list", "--list"),
+        ("advise --check mariadb=my.cnf --missing", "--missing"),
+        ("advise --list --json -", "--json"),
+        ("advise --list --write my.cnf", "--write"),
+        ("compare a.json b.json --report kept", "--report"),
+        ("witness write . host --size 6K", "multiple of 4K"),
+        ("witness write . host --size 8G", "up to 1M"),
+        ("witness write . host --blocks 1", "2..=65536"),
         ("witness serve known --after 3..9", "--cut-with"),
         ("witness serve known --off 9", "--cut-with"),
         ("witness serve known --seed 9", "--cut-with"),
@@ -132,6 +142,21 @@ fn requests_that_make_no_sense_are_refused_before_anything_is_made() {
         ("lab --json - --csv -", "standard output"),
         ("lab --json - --tsv", "standard output"),
         ("lab --csv - --tsv", "standard output"),
+        ("lab --tables --json -", "standard output"),
+        ("lab --json landfall-report/results.json", "same file"),
+        ("lab --report new --csv new/index.html", "same file"),
+        (
+            "lab missing --report missing/report",
+            "there is no directory missing",
+        ),
+        ("prove files --recording file --json file", "same file"),
+        ("show file --markdown ./file", "same file"),
+        ("advise --json same --write mariadb=same", "same file"),
+        (
+            "advise --check mariadb=file --write mariadb=./file",
+            "same file",
+        ),
+        ("advise file --json file", "same file"),
         ("lab --json same --csv same", "same file"),
         ("lab --json same --csv ./same", "same file"),
         ("lab missing", "there is no directory missing"),
@@ -357,6 +382,16 @@ fn a_recording_or_an_image_is_put_in_the_place_of_a_plain_file_only() {
     }
     assert!(node.metadata().unwrap().file_type().is_socket());
     assert_eq!(names(dir.path()), ["link", "node"]);
+}
+
+#[test]
+fn a_first_run_can_write_into_the_report_that_it_makes() {
+    let dir = scratch();
+    let line = "lab sync --ops 20 --rounds 1 --sync fdatasync --quiet --csv landfall-report/a.csv";
+    let ended = run(dir.path(), line.split_whitespace());
+    assert!(matches!(ended.code, Some(0 | 5)), "{ended:#?}");
+    let written = names(&dir.path().join("landfall-report"));
+    assert_eq!(written, ["a.csv", "history", "index.html", "results.json"]);
 }
 
 #[test]

@@ -308,6 +308,13 @@ fn what_is_to_be_typed_is_of_the_plan_and_not_of_a_document() {
     assert_eq!(typed("landfall campaign fetch").code, Some(0));
     let shown = typed("--state=");
     assert_eq!(shown.code, Some(3), "{shown:#?}");
+    // A loss is said also where it cannot be written.
+    if Path::new("/dev/full").exists() {
+        let unwritten = ["campaign", "merge", &place, "--json", "/dev/full"];
+        let ended = run(dir, unwritten);
+        assert_eq!((ended.code, ended.stdout), (Some(3), merge.stdout));
+        assert!(ended.stderr.contains("/dev/full"), "{}", ended.stderr);
+    }
     // A name that is none is no word of a command.
     forge(dir, &place, |_, proof| {
         proof.shortest.as_mut().unwrap().name = "x; touch y".to_owned();

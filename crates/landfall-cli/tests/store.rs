@@ -113,9 +113,17 @@ fn what_is_no_store_is_said() {
     let log = landfall::Log::open(dir.path().join("log"), Default::default()).unwrap();
     log.close().unwrap();
     let other = run(dir.path(), ["store", "verify", "log"]);
-    other.assert_refused(1);
+    other.assert_refused(2);
     let said = "the directory holds a log, and a store was to be opened";
     assert!(other.stderr.contains(said), "{other:#?}");
+    let store = Store::open(dir.path().join("store"), StoreOptions::default()).unwrap();
+    store.close().unwrap();
+    for found in ["log", "store"] {
+        let other = run(dir.path(), ["state", "verify", found]);
+        other.assert_refused(2);
+        let said = format!("the directory holds a {found}, and a state was to be opened");
+        assert!(other.stderr.contains(&said), "{other:#?}");
+    }
 }
 
 fn files(path: &std::path::Path) -> Vec<Vec<u8>> {

@@ -22,21 +22,21 @@ pub struct Cleaned {
 
 /// Removes from `directories` what killed runs left there; with `dry_run` only says what that is.
 pub fn clean(directories: &[PathBuf], dry_run: bool) -> Result<Cleaned, Error> {
-    let mut cleaned = Cleaned::default();
-    let mut seen = Vec::new();
+    // Nothing is removed in one if another cannot be opened: then what was removed would not be said.
+    let (mut seen, mut abandoned) = (Vec::new(), Vec::new());
     for directory in directories {
         let directory = canonical_directory(directory)?;
         if seen.contains(&directory) {
             continue;
         }
-        let abandoned = abandoned_in(&directory).map_err(Error::io(format!(
-            "cannot look into {}",
-            directory.display()
-        )))?;
-        for path in abandoned {
-            cleaned.one(&path, dry_run);
-        }
+        let found = abandoned_in(&directory);
+        let doing = format!("cannot look into {}", directory.display());
+        abandoned.extend(found.map_err(Error::io(doing))?);
         seen.push(directory);
+    }
+    let mut cleaned = Cleaned::default();
+    for path in abandoned {
+        cleaned.one(&path, dry_run);
     }
     Ok(cleaned)
 }
@@ -131,6 +131,9 @@ mod tests {
             left: Vec::new(),
         };
         assert_eq!(clean(&twice, true).unwrap(), found);
+        assert!(left.exists());
+        let beside_nothing = [outside.clone(), outside.join("nowhere")];
+        assert!(clean(&beside_nothing, false).is_err());
         assert!(left.exists());
         assert_eq!(clean(&twice, false).unwrap(), found);
         assert!(!left.exists() && others.iter().all(|other| other.exists()));

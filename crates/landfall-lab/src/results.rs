@@ -135,7 +135,7 @@ impl Results {
     }
 
     /// Whether everything that an earlier document has was done again for this one: every experiment in the same place of the
-    /// same machine, of databases with the same settings and no loss less; every proof of the same in the same way, in as many
+    /// same machine, of databases with the same settings, and no loss less; every proof of the same in the same way, in as many
     /// states, and with no loss less.
     pub fn replaces(&self, earlier: &Results) -> bool {
         let is_place = (&self.directory, &self.site) == (&earlier.directory, &earlier.site)
@@ -241,7 +241,8 @@ impl Found {
 }
 
 /// Whether an experiment measured again what another one had; if it measured nothing, it did not. Of writes to files the newest
-/// run says what the disk is like now; of databases each speaks of the settings that it was told.
+/// run says what the disk is like now, but for what was proven of them; of databases each speaks of the settings that it was
+/// told.
 fn was_done_again(old: &Found, new: &Found) -> bool {
     if new.is_empty() && !old.is_empty() {
         return false;
@@ -256,7 +257,11 @@ fn was_done_again(old: &Found, new: &Found) -> bool {
     let is_of_databases = old
         .findings()
         .is_some_and(|all| all.measurements().is_some());
-    let has_all = !is_of_databases || old.series().iter().all(has_series);
+    let mut needed = old.series().iter();
+    let has_all = needed.all(|one| {
+        let is_needed = is_of_databases || one.proven().is_some();
+        !is_needed || has_series(one)
+    });
     let has_proofs = match (old.of::<TornResults>(), new.of::<TornResults>()) {
         (Some(old), Some(new)) => old
             .proofs
@@ -267,11 +272,12 @@ fn was_done_again(old: &Found, new: &Found) -> bool {
     old.name() == new.name() && has_all && has_proofs
 }
 
-/// Whether a newer series was proven if the older one was, and lost something if that did.
+/// Whether a newer series was proven on the same filesystem if the older one was, and lost something if that did.
 fn is_no_milder_series(old: &Series, new: &Series) -> bool {
-    let Some(old) = &old.proof else { return true };
-    let new = new.proof.as_ref().filter(|new| new.not_proven.is_none());
-    old.not_proven.is_some() || new.is_some_and(|new| new.losing > 0 || old.losing == 0)
+    let Some(old) = old.proven() else { return true };
+    new.proven().is_some_and(|new| {
+        new.filesystem_spec == old.filesystem_spec && (new.losing > 0 || old.losing == 0)
+    })
 }
 
 /// Whether a newer proof is of the same setting, and broke every promise that the older one did.

@@ -39,6 +39,10 @@ pub fn faults() -> impl Iterator<Item = &'static Case> {
 
 /// Tries each fault of which the name of the subject is `subject`, if one is asked for, with seeds 1 to `seeds`. `done` is
 /// told of each.
+///
+/// # Errors
+///
+/// That none of them can be tried here is one, [refused](Error::Refused) for the reason of the first.
 pub fn run(
     subject: Option<&str>,
     seeds: u64,
@@ -62,7 +66,17 @@ pub fn run(
         done(&entry);
         entries.push(entry);
     }
-    Ok(entries)
+    some_tried(entries)
+}
+
+/// All of them, unless not even one could be tried.
+fn some_tried(entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
+    match entries.first() {
+        Some(Entry {
+            tried: Err(why), ..
+        }) if entries.iter().all(|one| one.tried.is_err()) => Err(Error::Refused(why.clone())),
+        _ => Ok(entries),
+    }
 }
 
 fn places(
@@ -125,6 +139,17 @@ mod tests {
         assert_eq!(median(&[None, None, Some(2)]), None);
         assert_eq!(median(&[Some(1), Some(2)]), Some(2));
         assert_eq!(median(&[]), None);
+    }
+
+    #[test]
+    fn where_none_can_be_tried_the_first_reason_is_the_error() {
+        let case = faults().next().unwrap();
+        let entry = |tried| Entry { case, tried };
+        let not = |why: &str| entry(Err(why.to_owned()));
+        let none = some_tried(vec![not("no FUSE"), not("no loop devices")]);
+        assert!(matches!(none, Err(Error::Refused(why)) if why == "no FUSE"));
+        let some = some_tried(vec![not("no FUSE"), entry(Ok(Places::default()))]);
+        assert_eq!(some.unwrap().len(), 2);
     }
 
     #[test]

@@ -242,6 +242,7 @@ fn examine(
         }
         None => None,
     };
+    // Of a second cut its image is kept as it is tried.
     let only_first = only.filter(|_| second_of_only.is_none());
     let kept = shortest
         .as_ref()

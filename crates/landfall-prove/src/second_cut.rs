@@ -242,6 +242,10 @@ impl SecondCut<'_> {
                 worker = None;
             }
             cut = state.name.cut;
+            if let Wanted::Only(_) = self.wanted {
+                // Of the only state it is kept whatever becomes of it.
+                self.save(&case, &state)?;
+            }
             let worker = match worker.take().map_or_else(|| Worker::new(&case), Ok) {
                 Ok(new) => worker.insert(new),
                 Err(error) => return Err(Error::io(NO_DISK)(error)),
@@ -361,28 +365,23 @@ impl SecondCut<'_> {
         survey: Survey,
         most: usize,
     ) -> io::Result<(Vec<CrashState>, usize)> {
-        // The first of a survey of any order stand for many; of others they are all from the beginning.
-        let is_led = self.model == Model::Subset;
+        // The first of a survey of any order stand for many; of others all are alike.
+        let leading = match self.model {
+            Model::Subset => survey.leading,
+            _ => survey.states.len(),
+        };
         let mut walker = Walker::new(recording)?;
-        let (mut tried, mut left_out) = (Vec::new(), 0);
-        for state in survey.states {
-            if is_led && tried.len() == most {
-                break;
-            }
+        let mut left_out = 0;
+        let tried = picked(&survey.states, leading, most, |state| {
             if state.image == Identity::BASE {
-                continue;
+                return Ok(false);
             }
-            if is_torn(
-                self.case.filesystem.kind,
-                recording,
-                &walker.fates(&state.name)?,
-            ) {
-                left_out += 1;
-            } else {
-                tried.push(state);
-            }
-        }
-        Ok((evenly(tried, most), left_out))
+            let fates = walker.fates(&state.name)?;
+            let is_torn = is_torn(self.case.filesystem.kind, recording, &fates);
+            left_out += usize::from(is_torn);
+            Ok(!is_torn)
+        })?;
+        Ok((tried, left_out))
     }
 
     fn shorter(
@@ -426,6 +425,25 @@ fn untried(most: usize, planned: u64, recoveries: usize) -> u64 {
     wanted.min((recoveries * OF_ONE) as u64)
 }
 
+/// So many of those that are wanted: from all over those that lead, and of the rest only where these are too few.
+fn picked<T: Copy>(
+    all: &[T],
+    leading: usize,
+    most: usize,
+    mut is_wanted: impl FnMut(&T) -> io::Result<bool>,
+) -> io::Result<Vec<T>> {
+    let mut picked = Vec::new();
+    for (place, one) in all.iter().enumerate() {
+        if place >= leading && picked.len() >= most {
+            break;
+        }
+        if is_wanted(one)? {
+            picked.push(*one);
+        }
+    }
+    Ok(evenly(picked, most))
+}
+
 /// So many of them, from all over, the last among them.
 fn evenly<T: Copy>(all: Vec<T>, most: usize) -> Vec<T> {
     if all.len() <= most {
@@ -457,5 +475,18 @@ mod tests {
         assert_eq!(evenly(all.clone(), 16), all);
         assert_eq!(evenly(all[..3].to_vec(), 8), [1, 2, 3]);
         assert!(evenly(all, 0).is_empty() && evenly(Vec::<u32>::new(), 8).is_empty());
+    }
+
+    #[test]
+    fn those_that_lead_are_from_all_over_and_the_rest_fills_up() {
+        let all: Vec<u32> = (1..=16).collect();
+        let picked = |leading, most| {
+            let is_wanted = |one: &u32| Ok(*one != 2);
+            picked(&all, leading, most, is_wanted).unwrap()
+        };
+        // They are by epoch: the first of them are all from the beginning.
+        assert_eq!(picked(12, 4), [3, 6, 9, 12]);
+        assert_eq!(picked(4, 3), [1, 3, 4]);
+        assert_eq!(picked(4, 6), [1, 3, 4, 5, 6, 7]);
     }
 }

@@ -15,7 +15,7 @@ use crate::subject::{Mark, parse_marks};
 /// Events shown after the cut, and epochs shown before it.
 const AFTER: usize = 6;
 const EPOCHS_BEFORE: u32 = 2;
-/// Most events shown before the cut.
+/// Of more moments before the cut only the end is shown, about so many of them.
 const MOST_BEFORE: usize = 60;
 
 /// The events around a cut after `position` events in epoch `cut`, with what became of its writes.
@@ -32,6 +32,7 @@ fn around(
             let missing = fate.arrived.iter().filter(|arrived| !**arrived);
             (fate.event, missing.count() as u64)
         })
+        .filter(|(_, missing)| *missing > 0)
         .collect();
     let events = recording.events();
     let mut epoch = 0;
@@ -47,20 +48,21 @@ fn around(
             }
         }
     }
-    // A write that was under way when the power failed may be older than its epoch.
-    let begin = begin
-        .min(position)
-        .max(position.saturating_sub(MOST_BEFORE));
+    // A write that was under way when a flush came may be missing after it, and the cut may be in the midst of an epoch.
+    let begin = missing
+        .keys()
+        .copied()
+        .fold(begin.min(position), usize::min);
     let end = events.len().min(position + AFTER);
-    let mut moments = Vec::new();
-    for (index, event) in events.iter().enumerate().take(end).skip(begin) {
-        let after_cut = index >= position;
+    let at = |index: usize| -> io::Result<Vec<Moment>> {
+        let event = events[index];
+        let mut moments = Vec::new();
         let mut push = |what| {
             moments.push(Moment {
                 ms: event.at.as_secs_f64() * 1e3,
                 node: None,
                 what,
-                after_cut,
+                after_cut: index >= position,
             });
         };
         match event.kind {
@@ -96,6 +98,18 @@ fn around(
                 }
             }
         }
+        Ok(moments)
+    };
+    let mut moments = Vec::new();
+    for index in (begin..position).rev() {
+        if moments.len() >= MOST_BEFORE {
+            break;
+        }
+        moments.extend(at(index)?.into_iter().rev());
+    }
+    moments.reverse();
+    for index in position..end {
+        moments.extend(at(index)?);
     }
     Ok(moments)
 }

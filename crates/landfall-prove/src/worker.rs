@@ -132,6 +132,9 @@ impl<'a> Worker<'a> {
             Checked::Judged(judgement) if !judgement.kept() => {}
             _ => return first,
         }
+        if let Some(process) = &mut self.check_process {
+            process.before_second_check();
+        }
         match (first, self.check_once(name, position, Turn::Second)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 failed_once(name, &first)

@@ -388,10 +388,16 @@ impl Device for Shared {
         let mut state = self.lock();
         state.counts.writes += 1;
         state.counts.written_bytes += len;
-        let refusal = match state.faults.write() {
-            Some(refusal) => Some(refusal),
-            None if offset + len > self.size => Some(Refusal::NoSpace),
-            None => self
+        let refused = state.faults.write();
+        // A forced write is a flush as well, of itself: a device that refuses or fakes others does the same with this one.
+        let flush = match (refused, access) {
+            (None, Access::Forced) => state.faults.flush(),
+            _ => FlushFate::Done,
+        };
+        let refusal = match (refused, flush) {
+            (Some(refusal), _) | (None, FlushFate::Refused(refusal)) => Some(refusal),
+            _ if offset + len > self.size => Some(Refusal::NoSpace),
+            _ => self
                 .contents
                 .write_all_at(bytes, offset)
                 .err()
@@ -409,20 +415,10 @@ impl Device for Shared {
         for flush in &mut state.flushes {
             flush.uncounted.extend(event);
         }
-        let access = match access {
-            Access::Cached => Access::Cached,
-            // A flush of one write: a device that lies about the others lies about this one too.
-            Access::Forced => match state.faults.flush() {
-                FlushFate::Done => Access::Forced,
-                FlushFate::Lie => {
-                    state.put(EventKind::LyingFlush, &[]);
-                    Access::Cached
-                }
-                FlushFate::Refused(refusal) => {
-                    state.put(EventKind::Refused, &[]);
-                    return Err(refusal);
-                }
-            },
+        let access = match flush {
+            // It is a write like others then, and no request to flush more than that.
+            FlushFate::Lie => Access::Cached,
+            _ => access,
         };
         state
             .in_flight
@@ -570,9 +566,23 @@ mod tests {
         shared.answering(forced.request.unwrap());
         let recording = shared.finish().unwrap();
         let kinds: Vec<_> = recording.events().iter().map(|event| event.kind).collect();
-        assert!(
-            matches!(kinds[..], [EventKind::Write { .. }, EventKind::LyingFlush]),
-            "{kinds:?}"
-        );
+        assert!(matches!(kinds[..], [EventKind::Write { .. }]), "{kinds:?}");
+        let counted = recording.counts(0, kinds.len());
+        assert_eq!(counted, shared.lock().counts);
+    }
+
+    #[test]
+    fn nothing_is_written_of_a_forced_write_that_is_refused_as_a_flush() {
+        let shared = Shared::new(&Options::new(8192)).unwrap();
+        shared.record(&std::env::temp_dir()).unwrap();
+        shared.lock().faults = Faults::new(vec![Fault::FlushError(1)]);
+        let refused = shared.write(512, &[7; 512], Access::Forced);
+        assert!(matches!(refused, Err(Refusal::Io)));
+        let mut bytes = [1; 512];
+        shared.read(512, &mut bytes).unwrap();
+        assert_eq!(bytes, [0; 512]);
+        let recording = shared.finish().unwrap();
+        let kinds: Vec<_> = recording.events().iter().map(|event| event.kind).collect();
+        assert_eq!(kinds, [EventKind::Refused]);
     }
 }

@@ -108,6 +108,12 @@ impl Series {
         !self.summary.is_empty()
     }
 
+    /// What power cuts did to it, if it was proven.
+    pub fn proven(&self) -> Option<&SeriesProof> {
+        let proof = self.proof.as_ref();
+        proof.filter(|proof| proof.not_proven.is_none())
+    }
+
     /// Why no claim about it can be judged, if none can: it was not measured, or too seldom for an interval.
     pub fn obstacle(&self) -> Option<String> {
         if let Some(reason) = &self.unsupported {

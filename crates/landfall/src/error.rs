@@ -66,7 +66,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`; of a store `landfall store dump`)",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (of a log or a state: `Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
         file.display()
     )]
     Corrupt {
@@ -88,7 +88,7 @@ pub enum Error {
         /// A file of a segment's name that holds nothing, and may have been this one.
         empty: Option<String>,
     },
-    /// The directory holds a state where a log was to be opened, or a log where a state was. Nothing was changed.
+    /// The directory holds another kind than was to be opened: a log, a state or a store. Nothing was changed.
     #[error(
         "the directory holds a {found}, and a {wanted} was to be opened: open it as what it is"
     )]

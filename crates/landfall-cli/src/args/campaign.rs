@@ -11,6 +11,10 @@ const EXIT_CODES: &str = "\
 Exit codes: 0 done, and nothing was lost, 1 something failed, is missing or could not be proven, 2 wrong command line, 3 lost \
 something, 130 stopped by Ctrl-C.";
 
+/// Of what judges nothing.
+const EXIT_CODES_OF_DOING: &str =
+    "Exit codes: 0 done, 1 something failed, 2 wrong command line, 130 stopped by Ctrl-C.";
+
 #[derive(Args)]
 pub struct Campaign {
     #[command(subcommand)]
@@ -34,7 +38,7 @@ pub enum CampaignCommand {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_DOING)]
 pub struct CampaignPlan {
     /// What is to be run, in how many shards, and where results go; a TOML file.
     #[arg(value_hint = ValueHint::FilePath)]
@@ -49,7 +53,7 @@ pub struct CampaignPlan {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_DOING)]
 pub struct CampaignEmit {
     /// The campaign, as 'plan' printed it.
     #[arg(value_name = "RESULTS/CAMPAIGN")]
@@ -106,7 +110,7 @@ pub struct CampaignReport {
 }
 
 #[derive(Args)]
-#[command(after_help = EXIT_CODES)]
+#[command(after_help = EXIT_CODES_OF_DOING)]
 pub struct CampaignFetch {
     /// The campaign, as 'plan' printed it.
     #[arg(value_name = "RESULTS/CAMPAIGN")]

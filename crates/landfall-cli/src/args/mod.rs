@@ -45,6 +45,11 @@ permission), 5 too noisy to conclude, 130 stopped by Ctrl-C.";
 /// Of commands that only look at something.
 const EXIT_CODES_OF_LOOKING: &str = "Exit codes: 0 done, 1 failed, 2 wrong command line.";
 
+/// Of removing what was left.
+const EXIT_CODES_OF_CLEANING: &str = "\
+Exit codes: 0 removed, or nothing was there, 1 something could not be removed, 2 wrong command line, or no such directory, \
+4 directory cannot be opened.";
+
 /// Measures what durable writes cost on your disk, and why.
 #[derive(Parser)]
 #[command(name = "landfall", version, after_help = ALL_EXIT_CODES, disable_help_subcommand = true)]
@@ -312,9 +317,7 @@ pub struct Subjects {
 }
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit codes: 0 removed, or nothing was there, 1 something could not be removed."
-)]
+#[command(after_help = EXIT_CODES_OF_CLEANING)]
 pub struct Clean {
     /// Directories to look into [default: the current one and the one for temporary files].
     #[arg(value_hint = ValueHint::DirPath)]
@@ -338,7 +341,7 @@ pub struct Compare {
     pub b: Option<PathBuf>,
 
     /// Directory of the report in whose history earlier runs are.
-    #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", default_value = "landfall-report", value_hint = ValueHint::DirPath, conflicts_with = "b")]
     pub report: PathBuf,
 
     /// Print the comparison as JSON.

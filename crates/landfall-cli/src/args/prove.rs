@@ -74,7 +74,7 @@ const OF_ONE_PROOF: [&str; 26] = [
 ];
 
 /// Where results go. The catalogue prints what it found, and makes no document of it.
-const OF_RESULTS: [&str; 3] = ["json", "markdown", "report"];
+const OF_RESULTS: [&str; 4] = ["json", "markdown", "report", "no_report"];
 
 const EXIT_CODES: &str = "\
 Exit codes: 0 lost nothing, 1 could not be proven, 2 wrong command line, 3 lost something, 130 stopped \
@@ -88,7 +88,7 @@ pub struct Prove {
     pub subject: Option<String>,
 
     /// Print the subjects with their settings, and prove nothing.
-    #[arg(long)]
+    #[arg(long, conflicts_with_all = ["subject", "self_test", "catalogue", "seeds"], conflicts_with_all = OF_ONE_PROOF, conflicts_with_all = OF_RESULTS)]
     pub list: bool,
 
     /// Prove what is known to be safe and what is known to lose data, and say whether each was told
@@ -221,8 +221,8 @@ pub struct States {
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub seed: u64,
 
-    /// Workers; on btrfs before Linux 6.7 there is one, whatever is asked for [default: one for each processor, of a cluster
-    /// two].
+    /// Workers; on btrfs before Linux 6.7 there is one, whatever is asked for [default: one for each processor; of a
+    /// cluster two for each].
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     pub workers: Option<u32>,
 
@@ -245,7 +245,7 @@ pub struct States {
     #[arg(long = "state", value_name = "NAME")]
     pub only: Option<StateName>,
 
-    /// Write the image of the shortest failing state to this file.
+    /// Write the image of the shortest failing state to this file; with --state of that state, whatever became of it.
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub keep_image: Option<PathBuf>,
 }

@@ -169,17 +169,13 @@ pub struct WitnessWrite {
           value_parser = method)]
     pub method: SyncMethod,
 
-    /// Bytes of a write, a multiple of 4K.
-    #[arg(long, value_name = "SIZE", default_value = "4K", help_heading = "How to write", value_parser = parse_size)]
-    pub size: u64,
+    /// Bytes of a write, a multiple of 4K up to 1M.
+    #[arg(long, value_name = "SIZE", default_value = "4K", help_heading = "How to write", value_parser = block_bytes)]
+    pub size: u32,
 
-    /// Blocks that are written over and over.
-    #[arg(
-        long,
-        value_name = "N",
-        default_value_t = 4096,
-        help_heading = "How to write"
-    )]
+    /// Blocks that are written over and over, 2 to 65536.
+    #[arg(long, value_name = "N", default_value_t = 4096, help_heading = "How to write",
+          value_parser = clap::value_parser!(u32).range(2..=65_536))]
     pub blocks: u32,
 
     /// In which order.
@@ -250,6 +246,12 @@ fn address(text: &str) -> Result<Address, String> {
 fn method(text: &str) -> Result<SyncMethod, String> {
     text.parse()
         .map_err(|error: ParseSyncMethodError| error.to_string())
+}
+
+fn block_bytes(text: &str) -> Result<u32, String> {
+    let size = u32::try_from(parse_size(text)?).ok();
+    size.filter(|size| size.is_multiple_of(4 << 10) && (4 << 10..=1 << 20).contains(size))
+        .ok_or_else(|| "a write has a multiple of 4K, up to 1M".to_owned())
 }
 
 /// Two numbers, the lower first.

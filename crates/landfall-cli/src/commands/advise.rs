@@ -22,9 +22,10 @@ use landfall_results::witness::Witnessed;
 use crate::args::Advise;
 use crate::commands::compare::read;
 use crate::commands::documents::{
-    EmptyDirectories, command_line, prepare_directory, write_named, write_report,
+    EmptyDirectories, check_files, command_line, prepare_directory, report_files, write_named,
+    write_report,
 };
-use crate::commands::files::{check_file, write_file};
+use crate::commands::files::write_file;
 use crate::commands::history::{self, REPORT};
 use crate::commands::lab::{self, Display};
 use crate::commands::witness::evidence as evidence_of;
@@ -33,13 +34,8 @@ use crate::exit::{Code, Failure};
 use crate::terminal::{complain, remark, table};
 
 pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
-    for (system, path) in &arguments.write {
-        check_fragment(*system, path)?;
-    }
+    check_outputs(arguments)?;
     let json = arguments.json.as_deref();
-    if let Some(path) = json.filter(|path| *path != Path::new("-")) {
-        check_file(path)?;
-    }
     if arguments.list {
         return print_bytes(listing(arguments)?.as_bytes());
     }
@@ -406,10 +402,28 @@ fn require_files(system: System) -> Result<(), Failure> {
     Err(Failure::new(Code::Usage, text))
 }
 
-/// Finds out before anything is measured that a fragment has nowhere to go. What somebody else wrote is not
-/// touched.
+/// Finds out before anything is measured that a file has nowhere to go, or would replace what is read.
+fn check_outputs(arguments: &Advise) -> Result<(), Failure> {
+    let documents = arguments.path.iter().filter(|path| path.is_file());
+    let documents = documents.map(|path| ("a document that is read", path.clone()));
+    let checked = arguments.check.iter();
+    let checked = checked.map(|file| ("--check", file.path.clone()));
+    let witness = arguments.witness.iter();
+    let witness = witness.map(|path| ("--witness", path.clone()));
+    let read = documents.chain(checked).chain(witness);
+    let taken: Vec<_> = read.chain(report_files(&report_of(arguments))).collect();
+    let fragments = arguments.write.iter();
+    let fragments = fragments.map(|(_, path)| ("--write", Some(path.as_path())));
+    check_files(
+        &taken,
+        fragments.chain([("--json", arguments.json.as_deref())]),
+    )?;
+    let mut fragments = arguments.write.iter();
+    fragments.try_for_each(|(system, path)| check_fragment(*system, path))
+}
+
+/// Whether a fragment can be written there. What somebody else wrote is not touched.
 fn check_fragment(system: System, path: &Path) -> Result<(), Failure> {
-    check_file(path)?;
     require_files(system)?;
     let is_ours = |text: String| text.lines().next().is_some_and(|line| line.contains(HEAD));
     if path.is_file() && !fs::read_to_string(path).is_ok_and(is_ours) {

@@ -15,9 +15,9 @@ use landfall_report::text::{self, plain};
 use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_text};
 
 use crate::args::{CampaignCommand, CampaignFetch, CampaignMerge, CampaignRun};
-use crate::commands::documents::is_stdout;
-use crate::commands::files::{check_file, write_file};
-use crate::commands::print_bytes;
+use crate::commands::documents::{is_stdout, write_named};
+use crate::commands::files::check_file;
+use crate::commands::{ended, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{complain, remark, stop_on_signals};
 
@@ -116,7 +116,7 @@ fn failing_states(document: &ShardDocument) -> u64 {
 /// Prints what a shard came to, a line for each task. What was lost is said by the exit code once all was done: who starts
 /// shards takes that for the end, and starts one again that failed.
 fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> {
-    let mut code = Code::Measured;
+    let (mut code, mut printed) = (Code::Measured, Ok(()));
     for (task, outcome) in plan.tasks.iter().zip(&document.outcomes) {
         let said = match outcome {
             Outcome::Done { results, .. } => {
@@ -140,13 +140,15 @@ fn report_shard(plan: &Plan, document: &ShardDocument) -> Result<Code, Failure> 
             }
         };
         let said = plain(&said);
-        print_bytes(format!("{}: {said}\n", task.command).as_bytes())?;
+        let line = format!("{}: {said}\n", task.command);
+        printed = printed.and_then(|()| print_bytes(line.as_bytes()).map(drop));
     }
-    Ok(if document.is_whole(plan) {
+    let code = if document.is_whole(plan) {
         code
     } else {
         Code::Failed
-    })
+    };
+    ended(code, printed)
 }
 
 /// What a proof's outcome is as an exit code.
@@ -189,23 +191,21 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
     }
     let location = &arguments.campaign;
     let (plan, merged) = merged(location)?;
-    if let Some(path) = arguments.json.as_ref() {
-        if is_stdout(&arguments.json) {
-            print_bytes(merged.to_json().as_bytes())?;
-        } else {
-            write_file(path, merged.to_json().as_bytes())?;
-        }
-    }
-    if !is_stdout(&arguments.json) {
-        let text = text::text(&show::blocks(&plan, &merged, location));
-        print_bytes(text.as_bytes())?;
-    }
+    let text = if is_stdout(&arguments.json) {
+        merged.to_json()
+    } else {
+        text::text(&show::blocks(&plan, &merged, location))
+    };
+    let printed = print_bytes(text.as_bytes()).map(drop);
+    // Whatever became of that.
+    let written = write_named(&arguments.json, || merged.to_json());
     let is_whole = if merged.is_whole() {
         Code::Measured
     } else {
         Code::Failed
     };
-    Ok(worse(code_of(merged.outcome()), is_whole))
+    let code = worse(code_of(merged.outcome()), is_whole);
+    ended(code, first_failure([printed, written]))
 }
 
 fn fetch_recording(arguments: &CampaignFetch) -> Result<Code, Failure> {

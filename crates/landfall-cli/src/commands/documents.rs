@@ -24,11 +24,15 @@ pub fn is_stdout(path: &Option<PathBuf>) -> bool {
     path.as_deref() == Some(Path::new("-"))
 }
 
-/// Whether every file that these options name can be written, and no two are the same.
+/// Whether every file that these options name can be written, and no two are the same, nor one that is taken: one that is
+/// read, or of the report.
 pub fn check_files<'a>(
+    taken: &[(&str, PathBuf)],
     named: impl IntoIterator<Item = (&'a str, Option<&'a Path>)>,
 ) -> Result<(), Failure> {
-    let mut files: Vec<(&str, &Path)> = Vec::new();
+    let taken = taken.iter().map(|(what, path)| (*what, path.as_path()));
+    let mut files: Vec<(&str, &Path)> = taken.collect();
+    let taken = files.len();
     for (option, path) in named {
         let Some(path) = path else { continue };
         if let Some((other, _)) = files.iter().find(|(_, other)| is_same_file(other, path)) {
@@ -41,10 +45,17 @@ pub fn check_files<'a>(
         }
         files.push((option, path));
     }
-    let files = files
-        .into_iter()
-        .filter(|(_, path)| *path != Path::new("-"));
-    files.map(|(_, path)| path).try_for_each(check_file)
+    let named = files.into_iter().skip(taken).map(|(_, path)| path);
+    let mut files = named.filter(|path| *path != Path::new("-"));
+    files.try_for_each(check_file)
+}
+
+/// The files of a report.
+pub fn report_files(report: &Path) -> [(&'static str, PathBuf); 2] {
+    [
+        ("the report's page", report.join(PAGE)),
+        ("the report's document", report.join(history::NEWEST)),
+    ]
 }
 
 /// What became of the files that were asked for.
@@ -58,13 +69,21 @@ pub struct Written {
 }
 
 impl Documents {
-    /// The same of these, and of others.
-    pub fn check(&self, others: &[(&str, Option<&Path>)]) -> Result<(), Failure> {
+    /// The same of these, and of others, where a file may be read. The report's directory is there already.
+    pub fn check(
+        &self,
+        read: Option<(&str, &Path)>,
+        others: &[(&str, Option<&Path>)],
+    ) -> Result<(), Failure> {
+        let report = report_files(&self.report).into_iter();
+        let report = report.filter(|_| !self.no_report);
+        let read = read.map(|(option, path)| (option, path.to_owned()));
+        let taken: Vec<(&str, PathBuf)> = report.chain(read).collect();
         let own = [
             ("--json", self.json.as_deref()),
             ("--markdown", self.markdown.as_deref()),
         ];
-        check_files(own.into_iter().chain(others.iter().copied()))
+        check_files(&taken, own.into_iter().chain(others.iter().copied()))
     }
 
     /// Writes what was asked for into files, each whatever became of the others.
@@ -162,7 +181,7 @@ pub fn write_report(
     replace(&path, results.to_json().as_bytes())?;
     let page = html::render(&report::page(results, advice, scope))
         .map_err(|error| Failure::new(Code::Failed, error.to_string()))?;
-    Ok(replace(&directory.join(PAGE), page.as_bytes())?)
+    replace(&directory.join(PAGE), page.as_bytes())
 }
 
 /// Makes the report's directory, if there is to be a report. What this returns removes it again when dropped, if

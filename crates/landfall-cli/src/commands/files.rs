@@ -1,10 +1,9 @@
 //! Files that are written whole or not at all, and whether they can be.
 
 use std::fs;
-use std::io::Write;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use landfall_lab::Error;
 use landfall_os::{may_be_replaced, write_whole_file};
 
 use crate::exit::{Code, Failure};
@@ -47,18 +46,20 @@ pub fn check_plain_file(path: &Path) -> Result<(), Failure> {
 /// Writes a file; into a device or a pipe what it is to get.
 pub fn write_file(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
     if !may_be_replaced(path) {
-        return fs::write(path, bytes).map_err(|error| {
-            let text = format!("cannot write {}: {error}", path.display());
-            Failure::new(Code::Failed, text)
-        });
+        return fs::write(path, bytes).map_err(|error| unwritten(path, &error));
     }
-    Ok(replace(path, bytes)?)
+    replace(path, bytes)
 }
 
 /// Puts a file there whole or not at all, in place of what was there.
-pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Error> {
-    write_whole_file(path, |file| file.write_all(bytes))
-        .map_err(Error::io(format!("cannot write {}", path.display())))
+pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), Failure> {
+    write_whole_file(path, |file| file.write_all(bytes)).map_err(|error| unwritten(path, &error))
+}
+
+/// Also where the disk is full: what there was to be measured was measured.
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    let text = format!("cannot write {}: {error}", path.display());
+    Failure::new(Code::Failed, text)
 }
 
 /// Whether two names are of one file, which need not be there, however its directory is written; `-` is no file.
@@ -80,6 +81,13 @@ fn parent(path: &Path) -> &Path {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_under_what_is_written_refuses_no_target() {
+        let full = unwritten(Path::new("out"), &io::ErrorKind::StorageFull.into());
+        assert_eq!(full.code, Code::Failed);
+        assert!(full.text.starts_with("cannot write out: "), "{}", full.text);
+    }
 
     #[test]
     fn one_file_has_many_names() {

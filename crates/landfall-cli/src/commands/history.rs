@@ -14,7 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use landfall_lab::compare::{compare, measured_the_same};
-use landfall_lab::{Error, Found, Results};
+use landfall_lab::{Found, Results};
 
 use crate::commands::compare::read;
 use crate::commands::files::replace;
@@ -228,6 +228,8 @@ fn superfluous(paths: &[PathBuf]) -> Vec<PathBuf> {
 }
 
 fn make(directory: &Path) -> Result<(), Failure> {
-    let doing = format!("cannot make {}", directory.display());
-    Ok(fs::create_dir_all(directory).map_err(Error::io(doing))?)
+    fs::create_dir_all(directory).map_err(|error| {
+        let text = format!("cannot make {}: {error}", directory.display());
+        Failure::new(Code::Failed, text)
+    })
 }

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use landfall_lab::{Error, Experiment, Progress, Results, Site, SiteSpec, Stop, export};
+use landfall_lab::{
+    Error, Experiment, Progress, Results, Site, SiteSpec, Stop, canonical_directory, export,
+};
 use landfall_results::Row;
 
 use crate::args::{Lab, LabRequest, Output};
@@ -18,14 +20,20 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
         let listings: Vec<String> = plans.iter().map(|plan| plan.listing()).collect();
         return print_bytes(listings.join("\n").as_bytes());
     }
-    check(output)?;
+    // Making the report's directory must not make this one.
+    canonical_directory(&request.dir)?;
+    // The other files may be in it. A site that is refused is said first.
+    let prepared = prepare_report(&output.documents);
+    if prepared.is_ok() {
+        check(output)?;
+    }
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
     let trials = plans.iter().map(|plan| plan.trials()).sum();
     let mut display = Display::new(quiet, trials, output.tsv);
     let site = open_site(&request, &stop, &mut display);
     let site = site.inspect_err(|_| display.bar.finish())?;
-    let _unless_written = prepare_report(&output.documents)?;
+    let _unless_written = prepared?;
     let (results, closed) = measured(site, plans, &command_line(), &stop, &mut display)?;
     let written = output.documents.write(&results);
     let csv = write_named(&output.csv, || export::csv(&results));
@@ -90,21 +98,17 @@ fn open_site(request: &LabRequest, stop: &Stop, display: &mut Display) -> Result
 
 /// Finds out before an hour of measuring, not after it, that results have nowhere to go.
 fn check(output: &Output) -> Result<(), Failure> {
-    if output.tsv
-        && [
-            &output.documents.json,
-            &output.documents.markdown,
-            &output.csv,
-        ]
-        .into_iter()
-        .any(is_stdout)
-    {
+    let documents = &output.documents;
+    let files = [&documents.json, &documents.markdown, &output.csv];
+    let has_document = files.into_iter().any(is_stdout);
+    if (output.tsv && has_document) || (output.tables && (output.tsv || has_document)) {
         return Err(Failure::new(
             Code::Usage,
-            "only one of --json -, --markdown -, --csv - and --tsv can have standard output",
+            "only one of --json -, --markdown -, --csv -, --tsv and --tables can have standard output",
         ));
     }
-    output.documents.check(&[("--csv", output.csv.as_deref())])
+    let csv = [("--csv", output.csv.as_deref())];
+    documents.check(None, &csv)
 }
 
 fn print(output: &Output, results: &Results, written: &Written) -> Result<(), Failure> {

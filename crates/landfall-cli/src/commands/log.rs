@@ -134,6 +134,7 @@ pub(super) fn look_in<R>(
                 let text = format!("{dir} holds no {what}: it has no file 'landfall-log'");
                 return Failure::new(Code::Usage, text);
             }
+            Error::OtherKind { .. } => Code::Usage,
             Error::Locked => Code::Refused,
             _ => Code::Failed,
         };

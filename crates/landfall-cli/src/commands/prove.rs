@@ -51,14 +51,18 @@ fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         ("--keep-recording", workload.keep_recording.as_deref()),
         ("--keep-image", states.keep_image.as_deref()),
     ];
-    documents.check(&kept)?;
-    for path in kept.into_iter().filter_map(|(_, path)| path) {
-        check_plain_file(path)?;
-    }
     let directory = workload.directory.as_deref();
     let directory = directory
         .map(landfall_lab::canonical_directory)
         .transpose()?;
+    // The other files may be in it.
+    let prepared = (!lists_faults).then(|| prepare_report(&documents));
+    let _unless_written = prepared.transpose()?;
+    let recording = workload.recording.as_deref();
+    documents.check(recording.map(|path| ("--recording", path)), &kept)?;
+    for path in kept.into_iter().filter_map(|(_, path)| path) {
+        check_plain_file(path)?;
+    }
     // What is wrong with the command line is said before anything is started.
     let plan = match (tests_itself || lists_faults, workload.nodes) {
         (true, _) => Planned::SelfTest,
@@ -99,7 +103,6 @@ fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
             &stop,
         );
     }
-    let _unless_written = prepare_report(&documents)?;
     let most = match &plan {
         Planned::OfDisk(plan) => plan.states,
         Planned::OfCluster(plan) => plan.states,

@@ -9,7 +9,7 @@ use landfall_report::markdown::markdown;
 use crate::args::Show;
 use crate::commands::compare::read;
 use crate::commands::documents::{
-    PAGE, check_files, is_stdout, prepare_directory, shown, write_report,
+    PAGE, check_files, is_stdout, prepare_directory, report_files, shown, write_report,
 };
 use crate::commands::files::write_file;
 use crate::commands::history::NEWEST;
@@ -22,10 +22,13 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
     // The other files may be in it.
     let prepared = arguments.report.as_deref().map(prepare_directory);
     let _unless_written = prepared.transpose()?;
-    check_files([
+    let mut taken = vec![("FILE", arguments.file.clone())];
+    taken.extend(arguments.report.iter().flat_map(|one| report_files(one)));
+    let named = [
         ("--markdown", arguments.markdown.as_deref()),
         ("--csv", arguments.csv.as_deref()),
-    ])?;
+    ];
+    check_files(&taken, named)?;
     let results = read(&arguments.file)?;
     if let Some(report) = &arguments.report {
         let advice = advise(&results, &report.display().to_string(), None);
@@ -35,7 +38,7 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
         match path.as_deref() {
             None => Ok(()),
             Some(path) if path == Path::new("-") => print_bytes(text().as_bytes()).map(drop),
-            Some(path) => Ok(write_file(path, text().as_bytes())?),
+            Some(path) => write_file(path, text().as_bytes()),
         }
     };
     text(&arguments.markdown, &|| markdown(&table::results(&results)))?;

@@ -1,6 +1,6 @@
 //! `landfall witness`: a disk before another host's eyes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use landfall_lab::Stop;
@@ -18,8 +18,9 @@ use crate::args::{
     TokenArguments, Witness, WitnessCheck, WitnessCommand, WitnessServe, WitnessStatus,
     WitnessTarget, WitnessWrite,
 };
-use crate::commands::files::{check_file, write_file};
-use crate::commands::print_bytes;
+use crate::commands::documents::{is_stdout, write_named};
+use crate::commands::files::check_file;
+use crate::commands::{self, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, stop_on_signals};
 
@@ -107,8 +108,9 @@ fn run_serve(arguments: &WitnessServe, quiet: bool) -> Result<Code, Failure> {
         return Ok(Code::Stopped);
     }
     // It ended by itself: all cuts were made.
-    print_bytes(status_text(&known).as_bytes())?;
-    Ok(if has_lost { Code::Lost } else { Code::Measured })
+    let printed = print_bytes(status_text(&known).as_bytes()).map(drop);
+    let code = if has_lost { Code::Lost } else { Code::Measured };
+    commands::ended(code, printed)
 }
 
 /// Where it is, and a connection to the witness.
@@ -131,8 +133,8 @@ fn run_write(arguments: &WitnessWrite, quiet: bool) -> Result<Code, Failure> {
     if arguments.check {
         let mut client = Client::connect(&target.host, &token)?;
         let checked = check(&mut client, &place, target.cut.map(Into::into))?;
-        print_bytes(text(&checked).as_bytes())?;
-        match code(&checked) {
+        let printed = print_bytes(text(&checked).as_bytes()).map(drop);
+        match commands::ended(code(&checked), printed)? {
             Code::Lost if arguments.keep_going => {}
             // Nothing shown is no reason not to begin.
             Code::Measured | Code::Failed => {}
@@ -142,7 +144,7 @@ fn run_write(arguments: &WitnessWrite, quiet: bool) -> Result<Code, Failure> {
     let options = WriteOptions {
         strategy: Strategy {
             method: arguments.method,
-            block_bytes: u32::try_from(arguments.size).unwrap_or(u32::MAX),
+            block_bytes: arguments.size,
             blocks: arguments.blocks,
             order: arguments.order.into(),
         },
@@ -180,8 +182,8 @@ fn run_check(arguments: &WitnessCheck) -> Result<Code, Failure> {
         Checked::NothingWritten => Vec::new(),
         Checked::Found(witnessed) | Checked::Repeated(witnessed) => vec![witnessed.clone()],
     };
-    put(arguments.json.as_deref(), witnessed, &text(&checked))?;
-    Ok(code(&checked))
+    let put = put(&arguments.json, witnessed, &text(&checked));
+    commands::ended(code(&checked), put)
 }
 
 fn run_status(arguments: &WitnessStatus) -> Result<Code, Failure> {
@@ -190,7 +192,7 @@ fn run_status(arguments: &WitnessStatus) -> Result<Code, Failure> {
     let mut client = Client::connect(&arguments.host, &token)?;
     let known = status(&mut client)?;
     let text = status_text(&known);
-    put(arguments.json.as_deref(), known, &text)?;
+    put(&arguments.json, known, &text)?;
     Ok(Code::Measured)
 }
 
@@ -199,19 +201,16 @@ fn check_json(json: Option<&Path>) -> Result<(), Failure> {
         .map_or(Ok(()), check_file)
 }
 
-/// The document where it was asked for, and the text unless standard output has the document.
-fn put(json: Option<&Path>, witnessed: Vec<Witnessed>, text: &str) -> Result<(), Failure> {
-    let document = || WitnessDocument::new(witnessed).to_json();
-    match json {
-        Some(path) if path == Path::new("-") => {
-            print_bytes(document().as_bytes())?;
-            return Ok(());
-        }
-        Some(path) => write_file(path, document().as_bytes())?,
-        None => {}
-    }
-    print_bytes(text.as_bytes())?;
-    Ok(())
+/// The text, unless standard output has the document; and the document where it was asked for, whatever became of that.
+fn put(json: &Option<PathBuf>, witnessed: Vec<Witnessed>, text: &str) -> Result<(), Failure> {
+    let document = WitnessDocument::new(witnessed);
+    let printed = if is_stdout(json) {
+        print_bytes(document.to_json().as_bytes())
+    } else {
+        print_bytes(text.as_bytes())
+    };
+    let written = write_named(json, || document.to_json());
+    first_failure([printed.map(drop), written])
 }
 
 fn code(checked: &Checked) -> Code {

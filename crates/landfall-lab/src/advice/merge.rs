@@ -1,13 +1,16 @@
 //! Several results documents of one machine as one: what is advised rests on all of them.
 
 use landfall_os::{Filesystem, Host};
+use landfall_results::Series;
 
+use crate::scratch_fs::like;
 use crate::sync::SyncResults;
 use crate::{Error, Findings, Found, Results, SiteKind, Weight, facts};
 
 /// One document of several, the newest first in what they have of the same kind; all of them must be of one
 /// machine. Proofs are kept together: what lost something once is not made safe by another run. Of the other
-/// experiments the newest that measured something counts for `sync` and `stream`; of databases all are kept, each once.
+/// experiments the newest that measured something counts for `sync` and `stream`, with what was proven of its series before;
+/// of databases all are kept, each once.
 ///
 /// `None` of nothing.
 pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
@@ -57,6 +60,7 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
         let is_here = is_on_disk && is_of_site;
         let is_later = document.started > all.started;
         let is_newer = is_of_place && is_of_site && is_later;
+        let is_mounted_alike = like(&document.filesystem) == like(&all.filesystem);
         let mut is_added = false;
         for notice in document.notices {
             let is_known = all.notices.iter().any(|known| known == &notice);
@@ -90,6 +94,12 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
                     is_same(known, &experiment)
                 }
             });
+            if is_there && is_single && is_mounted_alike {
+                let mut known = all.experiments.iter_mut();
+                if let Some(known) = known.find(|known| known.name() == experiment.name()) {
+                    keep_proofs(known, &experiment);
+                }
+            }
             if !is_there {
                 // One that measured nothing gives way.
                 let is_kept = |known: &Found| !is_single || known.name() != experiment.name();
@@ -112,6 +122,24 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
     all.notices
         .sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     Ok(Some(all))
+}
+
+/// Takes over what another run proved of the same series, unless this one did so and lost no less.
+fn keep_proofs(known: &mut Found, other: &Found) {
+    let series = match known {
+        Found::Sync(sync) => &mut sync.series,
+        Found::Rename(rename) => &mut rename.series,
+        _ => return,
+    };
+    // Whether it lost something, if it was proven.
+    let lost = |one: &Series| one.proven().map(|proof| proof.losing > 0);
+    for one in series.iter_mut().filter(|one| one.is_measured()) {
+        let mut others = other.series().iter();
+        let other = others.find(|other| other.key == one.key);
+        if let Some(other) = other.filter(|other| lost(other) > lost(one)) {
+            one.proof = other.proof.clone();
+        }
+    }
 }
 
 /// Whether both filesystems keep their data in the same place, however they are mounted.
@@ -167,7 +195,7 @@ mod tests {
     use crate::advice::fixtures::recorded;
     use crate::stream::StreamResults;
     use crate::sync::Strategy;
-    use crate::sync::fixtures::{measured, results, unmeasured};
+    use crate::sync::fixtures::{losing, measured, proven, results, unmeasured, unproven};
     use crate::torn::TornResults;
     use landfall_results::proof::fixtures::{failing, proof as sound};
     use landfall_results::proof::{ClusterCuts, ProofResults, Violation};
@@ -206,6 +234,41 @@ mod tests {
         assert_eq!(all.first::<SyncResults>(), new.first::<SyncResults>());
         assert_eq!(all.proofs().count(), 2, "each once");
         assert!(merge(Vec::new()).unwrap().is_none());
+    }
+
+    /// A plain run, or a lucky one, is no reason to forget what was lost.
+    #[test]
+    fn what_was_proven_of_a_series_is_kept_until_it_is_proven_again() {
+        let series = || measured(Strategy::BASELINE, &[100.0; 5], 1.0, 1.0);
+        let of = |month: u32, series: Series| Results {
+            started: format!("2026-{month:02}-01T00:00:00Z"),
+            ..results(vec![series])
+        };
+        let lost = || losing(series(), 7, 300);
+        for (old, new, is_again, expected) in [
+            (lost(), series(), false, Some(7)),
+            (lost(), unproven(series()), false, Some(7)),
+            (lost(), proven(series(), 300), false, Some(7)),
+            (lost(), losing(series(), 2, 300), true, Some(2)),
+            (proven(series(), 300), series(), false, Some(0)),
+            (proven(series(), 300), lost(), true, Some(7)),
+            (unproven(series()), series(), true, None),
+        ] {
+            let (old, new) = (of(1, old), of(2, new));
+            assert_eq!(new.replaces(&old), is_again);
+            let all = merge(vec![old, new]).unwrap().unwrap();
+            let sync = all.first::<SyncResults>().unwrap();
+            let kept = sync.series[0].proven().map(|proof| proof.losing);
+            assert_eq!(kept, expected);
+        }
+        // Nothing was proven of a filesystem that is mounted otherwise.
+        let [mut old, mut new] = [of(1, lost()), of(2, series())];
+        old.filesystem = recorded("disk").filesystem;
+        new.filesystem = old.filesystem.clone();
+        new.filesystem.options.push("data=journal".to_owned());
+        let all = merge(vec![old, new]).unwrap().unwrap();
+        let sync = all.first::<SyncResults>().unwrap();
+        assert!(sync.series[0].proof.is_none());
     }
 
     /// As on a system that supports none of the strategies that it was asked for.

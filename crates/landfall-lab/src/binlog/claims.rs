@@ -260,15 +260,49 @@ static CLAIMS: [Claim<Case>; 11] = [
     },
 ];
 
-/// Judges every claim whose cases were part of the plan.
+/// Judges every claim whose cases were part of the plan. Only filesystems on devices of one kind are compared: on the first
+/// kind that has them all.
 pub(super) fn judge(measurements: &Measurements) -> Vec<ClaimResult> {
-    claim::judge(&CLAIMS, measurements)
+    let mut devices: Vec<Device<'_>> = Vec::new();
+    for device in measurements.sites.iter().map(device) {
+        if !devices.contains(&device) {
+            devices.push(device);
+        }
+    }
+    let on = |device| {
+        let evidence = OfDevice {
+            measurements,
+            device,
+        };
+        claim::judge(&CLAIMS, &evidence)
+    };
+    let of_devices: Vec<ClaimResult> = devices.into_iter().flat_map(on).collect();
+    let first = |claim: &Claim<Case>| {
+        let mut judged = of_devices.iter();
+        judged.find(|one| one.id == claim.published.id).cloned()
+    };
+    CLAIMS.iter().filter_map(first).collect()
 }
 
-impl Evidence<Case> for Measurements {
+/// What a filesystem stands on: what kind of device, and the times that it takes.
+type Device<'a> = (SiteKind, Option<&'a str>);
+
+fn device(site: &SiteResult) -> Device<'_> {
+    (site.description.kind, site.description.latency.as_deref())
+}
+
+/// What was measured on devices of one kind.
+struct OfDevice<'a> {
+    measurements: &'a Measurements,
+    device: Device<'a>,
+}
+
+impl Evidence<Case> for OfDevice<'_> {
     fn find(&self, wanted: &Case, _: &Case) -> Option<&Series> {
-        let site = self.sites.iter().find(|site| wanted.place.is(site))?;
-        self.find(&site.key, &name(wanted.sync_binlog, 1), wanted.clients)
+        let is_it = |site: &&SiteResult| device(site) == self.device && wanted.place.is(site);
+        let site = self.measurements.sites.iter().find(is_it)?;
+        self.measurements
+            .find(&site.key, &name(wanted.sync_binlog, 1), wanted.clients)
     }
 
     fn obstacle(&self, _: &Claim<Case>, series: &[&Series]) -> Option<String> {
@@ -359,6 +393,21 @@ mod tests {
             Verdict::CannotBeTold
         );
         assert_eq!(verdict(&claims, "growing-log-flushes-ext3"), Verdict::Holds);
+    }
+
+    #[test]
+    fn devices_of_two_kinds_are_not_compared() {
+        let id = "writeback-is-no-cure";
+        let is_judged = |all: &Measurements| judge(all).iter().any(|claim| claim.id == id);
+        let mut all = of_all(&["loop:ext3", "loop:ext3,data=writeback"]);
+        assert!(is_judged(&all));
+        all.sites[1].description.kind = SiteKind::Recorder;
+        all.sites[1].description.latency = Some("nvme".to_owned());
+        assert!(!is_judged(&all));
+        all.sites[0].description.kind = SiteKind::Recorder;
+        assert!(!is_judged(&all), "one takes other times");
+        all.sites[0].description.latency = Some("nvme".to_owned());
+        assert!(is_judged(&all));
     }
 
     #[test]

@@ -160,12 +160,18 @@ impl Plan {
         all.filter_map(|site| site.parse().ok()).collect()
     }
 
+    /// Those that the user chose, each once, or else the usual ones.
     fn clients(&self, usual: &[u32]) -> Vec<u32> {
-        if self.selection.clients.is_empty() {
-            usual.to_vec()
-        } else {
-            self.selection.clients.clone()
+        let mut clients: Vec<u32> = Vec::new();
+        for one in &self.selection.clients {
+            if !clients.contains(one) {
+                clients.push(*one);
+            }
         }
+        if clients.is_empty() {
+            clients.extend(usual);
+        }
+        clients
     }
 
     fn has(&self, database: &str) -> bool {
@@ -477,6 +483,18 @@ mod tests {
             Plan::chosen(Selection::default(), true).unwrap(),
             Plan::full()
         );
+    }
+
+    #[test]
+    fn a_number_of_clients_that_is_named_twice_is_measured_once() {
+        let of = |clients: Vec<u32>| {
+            let selection = Selection {
+                clients,
+                ..Selection::default()
+            };
+            Plan::chosen(selection, false).unwrap().configurations()
+        };
+        assert_eq!(of(vec![2, 1, 2]), of(vec![2, 1]));
     }
 
     #[test]

@@ -33,14 +33,14 @@ pub(super) fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         models.collect::<Vec<_>>().join(", ")
     };
     let options = |results: &Results| results.filesystem.storage().options.join(",");
-    let trials = |results: &Results| {
-        results
-            .first::<SyncResults>()
-            .map_or(String::new(), |sync| match sync.operations {
-                Operations::ByTime => format!("{} seconds", sync.seconds_per_trial),
-                Operations::Exactly(number) => format!("{number} operations"),
-            })
-    };
+    let syncing_trials = of_both::<SyncResults>(a, b, |sync| match sync.operations {
+        Operations::ByTime => format!("{} seconds", sync.seconds_per_trial),
+        Operations::Exactly(number) => format!("{number} operations"),
+    });
+    let settled = of_both::<SyncResults>(a, b, |sync| match sync.settle_seconds {
+        Some(seconds) => format!("waited {seconds} seconds"),
+        None => "synced".to_owned(),
+    });
     let saving_trials =
         of_both::<DumpVsLogResults>(a, b, |saved| format!("{} seconds", saved.log_seconds));
     let renaming_trials = of_both::<RenameResults>(a, b, |renamed| {
@@ -49,13 +49,6 @@ pub(super) fn circumstances(a: &Results, b: &Results) -> Vec<String> {
     let size = |results: &Results| {
         let devices = &results.filesystem.storage().devices;
         bytes_text(devices.iter().map(|device| device.size_bytes).sum())
-    };
-    let settled = |results: &Results| match results
-        .first::<SyncResults>()
-        .and_then(|sync| sync.settle_seconds)
-    {
-        Some(seconds) => format!("waited {seconds} seconds"),
-        None => "synced".to_owned(),
     };
     // Of a run without the experiment nothing can differ.
     let both = a.first::<StreamResults>().is_some() && b.first::<StreamResults>().is_some();
@@ -102,23 +95,23 @@ pub(super) fn circumstances(a: &Results, b: &Results) -> Vec<String> {
         ("the filesystem", storage(a), storage(b)),
         ("the model of the disk", models(a), models(b)),
         ("mount options", options(a), options(b)),
-        ("the length of trials", trials(a), trials(b)),
         ("the size of the disk", size(a), size(b)),
-        ("how zeros settled", settled(a), settled(b)),
         ("the data of large states", data(a), data(b)),
         ("the kernel's limit of dirty data", dirty(a), dirty(b)),
         ("the updates that are logged", updates(a), updates(b)),
     ];
-    let trials = [
+    let of_experiments = [
+        ("the length of trials", syncing_trials),
+        ("how zeros settled", settled),
         ("the length of trials of dump-vs-log", saving_trials),
         ("the length of trials of rename", renaming_trials),
     ];
-    let trials = trials
+    let of_experiments = of_experiments
         .into_iter()
         .filter_map(|(what, both)| both.map(|(a, b)| (what, a, b)));
     pairs
         .into_iter()
-        .chain(trials)
+        .chain(of_experiments)
         .map(|(what, a, b)| (what.to_owned(), a, b))
         .chain(databases(a, b))
         .filter(|(_, a, b)| a != b)
@@ -206,6 +199,7 @@ mod tests {
     use crate::PlanKind;
     use crate::advice::fixtures::recorded;
     use crate::dump_vs_log::fixtures::dump_vs_log_results;
+    use crate::sync::fixtures::sync_results;
 
     /// Of several runs in one document each experiment is one.
     fn amplify() -> Results {
@@ -264,6 +258,15 @@ mod tests {
         assert_eq!(circumstances(&a, &b), expected);
         let alone = of(vec![renamed(1.5).into()]);
         assert_eq!(circumstances(&a, &alone), expected[1..]);
+        let synced = |seconds_per_trial: f64| SyncResults {
+            seconds_per_trial,
+            ..sync_results(Vec::new())
+        };
+        let a = of(vec![synced(0.25).into()]);
+        let b = of(vec![synced(1.0).into()]);
+        let expected = ["the length of trials: 0.25 seconds in A, 1 seconds in B"];
+        assert_eq!(circumstances(&a, &b), expected);
+        assert!(circumstances(&a, &alone).is_empty());
     }
 
     #[test]

@@ -64,6 +64,16 @@ impl Plan {
     pub fn chosen(selection: Selection) -> Plan {
         let is_chosen = !selection.sites.is_empty() || !selection.ways.is_empty();
         let sites_are_chosen = !selection.sites.is_empty();
+        // Each once.
+        let mut ways: Vec<Way> = Vec::new();
+        for way in selection.ways {
+            if !ways.contains(&way) {
+                ways.push(way);
+            }
+        }
+        if ways.is_empty() {
+            ways.extend(Way::ALL);
+        }
         Plan {
             kind: if is_chosen {
                 PlanKind::Chosen
@@ -77,11 +87,7 @@ impl Plan {
                 SITES.iter().filter_map(|site| site.parse().ok()).collect()
             },
             sites_are_chosen,
-            ways: if selection.ways.is_empty() {
-                Way::ALL.into()
-            } else {
-                selection.ways
-            },
+            ways,
             size: Self::SIZE,
             rounds: Self::ROUNDS,
             seconds: Self::SECONDS,
@@ -168,6 +174,15 @@ mod tests {
         assert_eq!(plan.cases().len(), SITES.len() * Way::ALL.len());
         assert_eq!(plan.in_directory().cases().len(), Way::ALL.len());
         assert!(plan.list().contains("loop:xfs/fdatasync+rename/4K"));
+    }
+
+    #[test]
+    fn a_way_that_is_named_twice_is_measured_once() {
+        let plan = Plan::chosen(Selection {
+            ways: vec![Way::Rename, Way::Truncate, Way::Rename],
+            ..Selection::default()
+        });
+        assert_eq!(plan.ways, [Way::Rename, Way::Truncate]);
     }
 
     /// Only what is measured there must be like something that can be made.

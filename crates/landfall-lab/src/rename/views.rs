@@ -83,11 +83,12 @@ fn danger(found: &RenameResults, site: &str) -> Option<String> {
 fn sentence(found: &RenameResults, site: &str) -> Option<String> {
     let whole = found.find(site, Way::FileRenameDirectory)?;
     if let Some(proof) = whole.proof.as_ref().filter(|proof| proof.losing > 0) {
+        let is = |so: fn(&Series) -> bool| move |way| found.find(site, way).is_some_and(so);
         let mut ways = Way::ALL.into_iter();
-        let no_way = if ways.any(|way| found.find(site, way).is_some_and(lost_nothing)) {
-            "not even the most careful way"
-        } else {
-            "no way"
+        let no_way = match () {
+            () if ways.clone().any(is(lost_nothing)) => "not even the most careful way",
+            () if ways.all(is(has_lost)) => "no way",
+            () => "no way that was proven",
         };
         return Some(format!(
             "On {site} {no_way} keeps what was acknowledged: syncing the file, renaming it and syncing the directory lost it in {} of {} crash states.",
@@ -291,6 +292,9 @@ mod tests {
         found.series[0].proof.as_mut().unwrap().losing = 1;
         let said = sentences(&found).join(" ");
         assert!(said.contains("On loop:ext4 no way keeps"), "{said}");
+        found.series[1].proof = None;
+        let said = sentences(&found).join(" ");
+        assert!(said.contains("no way that was proven keeps"), "{said}");
     }
 
     /// All ways, measured and proven, where the most careful one lost nothing.

@@ -19,7 +19,9 @@ pub(super) fn verdict(results: &Results, parts: &mut [Part]) -> Vec<String> {
     }
     let count = first.sentences.len().min(MOST_SENTENCES);
     sentences.extend(first.sentences.drain(..count));
-    if results.notices.is_empty() && !results.has_only_proofs() {
+    if results.is_too_noisy() {
+        sentences.push("The run was too noisy to conclude anything from: most intervals are wider than their figures.".to_owned());
+    } else if results.notices.is_empty() && !results.has_only_proofs() {
         sentences.push("Nothing was noticed that puts these figures in doubt.".to_owned());
     }
     sentences

@@ -68,6 +68,24 @@ fn a_standard_run_has_every_chart_and_is_small() {
     assert!(!body(&html).contains("data-expected=\"0\""));
 }
 
+#[test]
+fn a_run_that_is_too_noisy_is_not_called_free_of_doubt() {
+    let quiet = "Nothing was noticed that puts these figures in doubt.";
+    let noisy = "The run was too noisy to conclude anything from";
+    let said = |rates: &[f64]| {
+        let html = page(&results(vec![measured(
+            Strategy::BASELINE,
+            rates,
+            1.0,
+            1.0,
+        )]));
+        [quiet, noisy].map(|words| body(&html).contains(words))
+    };
+    assert_eq!(said(&[1_000.0; 5]), [true, false]);
+    let wild = [100.0, 9_000.0, 200.0, 8_000.0, 1_000.0];
+    assert_eq!(said(&wild), [false, true]);
+}
+
 /// Documents that were merged have several runs of an experiment.
 #[test]
 fn every_run_of_an_experiment_has_a_part_and_charts_of_its_own() {

@@ -246,15 +246,22 @@ impl Evidence<Way> for Measured<'_> {
         if self.data == Data::Zeros {
             return Some("the state is all zeros, which may never reach a disk".into());
         }
-        let limits = self
-            .limits
-            .filter(|_| claim.only == Some(Only::BeyondDirtyLimits))?;
-        // Where any method hits the kernel's wall, the others could. One that something else makes, memory
-        // that is slow to be had, says nothing of it.
-        if self.walls.iter().any(|wall| wall.is_at_limit(limits)) {
+        if claim.only != Some(Only::BeyondDirtyLimits) {
             return None;
         }
+        let Some(limits) = self.limits else {
+            return Some(
+                "it is not known at how much dirty data this kernel slows writers down".into(),
+            );
+        };
         let (axes, limit) = (&series.first()?.axes, limits.throttle_bytes);
+        // Where any method hits the kernel's wall, the others could with as large a state. One that something else makes,
+        // memory that is slow to be had, says nothing of it.
+        let is_reached =
+            |wall: &Wall| wall.is_at_limit(limits) && Some(wall.size_after) <= axes.size;
+        if self.walls.iter().any(is_reached) {
+            return None;
+        }
         (axes.size < Some(limit)).then(|| {
             format!(
                 "the state, {}, stays below the {} of dirty data at which this kernel slows writers down: no wall is to be expected; name larger ones with --size",
@@ -412,6 +419,35 @@ mod tests {
             ..limits
         };
         assert_eq!(verdict(&lower, 0.9), Some(Verdict::Holds));
+    }
+
+    #[test]
+    fn a_wall_beyond_the_state_is_none_of_it() {
+        let limits = DirtyLimits {
+            background_bytes: 1 << 30,
+            limit_bytes: 5 << 30,
+            throttle_bytes: 3 << 30,
+            device_limit_bytes: None,
+            expire_seconds: 30.0,
+        };
+        let filesystem = filesystem("ext4", Medium::Device);
+        let verdict = |size_after: u64, limits: Option<&DirtyLimits>| {
+            let mut walls = stream_results().walls;
+            walls[0].size_after = size_after;
+            let data = Data::Incompressible;
+            let claims = judge(&filesystem, &published(), data, &walls, limits);
+            let mut claims = claims.into_iter();
+            let claim = claims.find(|claim| claim.id == "mapping-keeps-its-pace");
+            claim.map(|claim| claim.verdict)
+        };
+        // It is judged of 2 GiB.
+        assert_eq!(verdict(4 << 30, Some(&limits)), Some(Verdict::CannotBeTold));
+        let lower = DirtyLimits {
+            throttle_bytes: 2200 << 20,
+            ..limits
+        };
+        assert_eq!(verdict(2 << 30, Some(&lower)), Some(Verdict::DoesNotHold));
+        assert_eq!(verdict(2 << 30, None), Some(Verdict::CannotBeTold));
     }
 
     #[test]

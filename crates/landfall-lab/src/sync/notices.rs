@@ -6,6 +6,9 @@ use landfall_results::{Metric, Series};
 use super::SyncResults;
 use crate::{Notice, Site, Weight};
 
+/// Fewer flushes for each operation are somebody else's.
+const FEWEST_FLUSHES: f64 = 0.01;
+
 /// What the device makes doubtful.
 pub(super) fn of_device(site: &Site, found: &SyncResults) -> impl Iterator<Item = Notice> {
     [silent_device(site, found), buffered_direct(site, found)]
@@ -33,6 +36,14 @@ fn buffered_direct(site: &Site, found: &SyncResults) -> Option<Notice> {
     })
 }
 
+/// Whether the kernel flushed the disk's cache for a series, if that was counted. Operations of several threads may share a
+/// flush, all of them at the most.
+fn is_flushed(series: &Series) -> Option<bool> {
+    let threads = f64::from(series.axes.threads.unwrap_or(1));
+    let least = FEWEST_FLUSHES.min(0.5 / threads);
+    Some(series.median(Metric::Flushes)? >= least)
+}
+
 /// A device that says it has a volatile cache, and was never asked to flush it by durable writes.
 fn silent_device(site: &Site, found: &SyncResults) -> Option<Notice> {
     let storage = site.filesystem().storage();
@@ -44,15 +55,35 @@ fn silent_device(site: &Site, found: &SyncResults) -> Option<Notice> {
         return None;
     }
     let durable = found.series.iter().filter(|one| one.axes.is_durable());
-    let mut flushes = durable
-        .filter_map(|one| one.median(Metric::Flushes))
-        .peekable();
-    flushes.peek()?;
-    flushes.all(|flushes| flushes < 0.01).then(|| {
+    let mut flushed = durable.filter_map(is_flushed).peekable();
+    flushed.peek()?;
+    (!flushed.any(|flushed| flushed)).then(|| {
         Notice::new(
             "no-flush",
             Weight::Danger,
             "The disk says that its write cache is volatile, and synced writes did not make the kernel flush it: nothing measured here was shown to be durable. Look for barrier=0 or nobarrier among the mount options; or the driver (NVMe multipath, say) does not count flushes.",
         )
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sync::Strategy;
+    use crate::sync::fixtures::measured;
+
+    #[test]
+    fn threads_that_share_flushes_are_flushed() {
+        let flushed = |threads: u32, flushes: f64| {
+            let strategy = Strategy {
+                threads,
+                ..Strategy::BASELINE
+            };
+            is_flushed(&measured(strategy, &[1_000.0; 5], 1.0, flushes))
+        };
+        assert_eq!(flushed(1, 1.0), Some(true));
+        assert_eq!(flushed(1, 0.005), Some(false));
+        assert_eq!(flushed(1024, 2.0 / 1024.0), Some(true));
+        assert_eq!(flushed(1024, 0.0), Some(false));
+    }
 }

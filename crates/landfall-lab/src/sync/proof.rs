@@ -12,6 +12,9 @@ use crate::{Error, Notice, Progress, Site, Stop, Weight, proof};
 /// Transactions of each thread, at least.
 const FEWEST_OF_A_THREAD: u64 = 4;
 
+/// Bytes of files that any filesystem has room for that is made for a proof.
+const SMALL_FILES: u64 = 8 << 20;
+
 /// What a proof depends on: neither where in its file a write lands nor what the page cache holds.
 pub(super) fn way_of_writing(axes: &Axes) -> Axes {
     axes.without(Axis::Pages)
@@ -108,12 +111,38 @@ fn one(
     .into_iter()
     .flatten()
     .collect();
-    // Room for what is allocated ahead, in each file.
+    // Room for all records, and for what is allocated ahead in each file.
     let ahead = way.allocation.and_then(Allocation::step_bytes).unwrap_or(0);
+    let records = transactions.saturating_mul(way.size.unwrap_or(0));
     let roomy = FilesystemSpec {
-        size: Some(filesystem_spec.small_size() + 2 * ahead * written),
+        size: Some(size_for(filesystem_spec, records) + 2 * ahead * written),
         ..filesystem_spec.clone()
     };
     let proven = proof::of("files", &settings, site, &roomy, transactions, states, stop);
-    proof::or_not_proven(proven, &roomy, name, stop, notices)
+    // Where there is more room it is the same filesystem.
+    proof::or_not_proven(proven, filesystem_spec, name, stop, notices)
+}
+
+/// Bytes of a device that has room for so many bytes of records: twice, since files that are recycled have old ones beside them.
+fn size_for(filesystem_spec: &FilesystemSpec, records: u64) -> u64 {
+    let needed = records.saturating_mul(2);
+    if needed <= SMALL_FILES {
+        filesystem_spec.small_size()
+    } else {
+        filesystem_spec.small_size_for(needed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use landfall_results::Kind;
+
+    #[test]
+    fn large_records_have_room() {
+        let ext4 = FilesystemSpec::plain(Kind::Ext4);
+        let of = |size: u64| size_for(&ext4, proof::TRANSACTIONS * size);
+        assert_eq!(of(8 << 10), ext4.small_size());
+        assert!(of(4 << 20) > 2 * proof::TRANSACTIONS * (4 << 20));
+    }
 }

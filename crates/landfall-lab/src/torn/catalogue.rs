@@ -188,6 +188,21 @@ impl Condition {
     }
 }
 
+/// Bytes that so many rows take.
+pub(super) fn data(rows: u64) -> u64 {
+    rows.saturating_mul(ROW)
+}
+
+/// Bytes of a pool that so many rows do not fit into, if they are enough.
+pub(super) fn small_pool(rows: u64) -> u64 {
+    (data(rows) / 3).next_multiple_of(MIB).max(6 * MIB)
+}
+
+/// Bytes of memory of Landfall's store, which so many rows do not fit into if they are enough.
+pub(super) fn store_memory(rows: u64) -> u64 {
+    (data(rows) / 4).next_multiple_of(MIB).max(MIB)
+}
+
 /// The name of MariaDB with this protection and without this condition.
 pub(super) fn name(protection: Protection, condition: Condition) -> String {
     let doublewrite = protection.doublewrite();
@@ -212,7 +227,7 @@ pub(super) fn mariadb(
     condition: Condition,
     latency: Option<&str>,
 ) -> Option<Configuration> {
-    let data = plan.rows.saturating_mul(ROW);
+    let data = data(plan.rows);
     let pool = (data * 3).next_multiple_of(MIB).max(64 * MIB);
     let log = match condition {
         Condition::ContinuousWrites => LARGE_LOG,
@@ -245,7 +260,7 @@ pub(super) fn mariadb(
         settings.push(("innodb_flush_neighbors", "0".to_owned()));
     }
     if condition == Condition::FittingPool {
-        let small = (data / 3).next_multiple_of(MIB).max(6 * MIB);
+        let small = small_pool(plan.rows);
         settings.push(("innodb_buffer_pool_size", small.to_string()));
     }
     let workload = match condition {
@@ -308,9 +323,7 @@ pub(super) fn store(
     protection: StoreProtection,
     latency: Option<&str>,
 ) -> Option<Configuration> {
-    let memory = (plan.rows.saturating_mul(ROW) / 4)
-        .next_multiple_of(MIB)
-        .max(MIB);
+    let memory = store_memory(plan.rows);
     let loaded_with = [
         ("in-place", "yes".to_owned()),
         ("leaf", "16K".to_owned()),

@@ -8,13 +8,17 @@
 
 use landfall_results::{Metric, Series};
 
-use super::catalogue::{Condition, Protection, StoreProtection, name};
+use super::catalogue::{
+    Condition, Protection, StoreProtection, data, name, small_pool, store_memory,
+};
 use super::sections::{disk_text, find};
 use super::{Plan, TornProof, TornResults};
 use crate::claim::{
     self, Band, Claim, ClaimResult, Compared, Evidence, Figure, Published, Verdict,
 };
+use crate::numbers::thousands;
 use crate::stats::Estimate;
+use landfall_os::humanize::bytes_text;
 
 const FIRST: &str = "Y. Trudeau, \"How to improve InnoDB performance by 55% for write-bound loads\", Percona, 23 May 2014";
 const UPDATE: &str = "Y. Trudeau, \"Update on the InnoDB double-write buffer and EXT4 transactions\", 17 June 2015, https://www.percona.com/blog/2015/06/17/update-on-the-innodb-double-write-buffer-and-ext4-transactions/";
@@ -379,8 +383,10 @@ impl Evidence<Case> for TornResults {
         )
     }
 
-    fn obstacle(&self, _: &Claim<Case>, series: &[&Series]) -> Option<String> {
-        series.iter().find_map(|one| one.obstacle())
+    fn obstacle(&self, claim: &Claim<Case>, series: &[&Series]) -> Option<String> {
+        let is_needed = claim.figure.of.condition == Condition::FittingPool;
+        let fits = || is_needed.then(|| fits(self.rows, small_pool(self.rows)))?;
+        series.iter().find_map(|one| one.obstacle()).or_else(fits)
     }
 
     fn explain(&self, claim: &Claim<Case>, series: &[&Series]) -> String {
@@ -395,12 +401,21 @@ impl Evidence<StoreCase> for TornResults {
     }
 
     fn obstacle(&self, _: &Claim<StoreCase>, series: &[&Series]) -> Option<String> {
-        series.iter().find_map(|one| one.obstacle())
+        let fits = || fits(self.rows, store_memory(self.rows));
+        series.iter().find_map(|one| one.obstacle()).or_else(fits)
     }
 
     fn explain(&self, claim: &Claim<StoreCase>, series: &[&Series]) -> String {
         counted(claim.figure.of.disk, series)
     }
+}
+
+/// That so many rows fit into memory that is meant to be too small for them, if they do.
+fn fits(rows: u64, memory: u64) -> Option<String> {
+    (data(rows) <= memory).then(|| {
+        let (rows, memory) = (thousands(rows as f64), bytes_text(memory));
+        format!("{rows} rows fit into the {memory} of memory that are meant to be too small for them; name more with --rows")
+    })
 }
 
 /// What the counters say, and whose times they are.
@@ -528,6 +543,25 @@ mod tests {
             let lost_none = |proof: &mut TornProof| proof.losing = 0;
             assert_eq!(judged(name, id, lost_none), Verdict::Holds);
         }
+    }
+
+    #[test]
+    fn rows_that_fit_into_the_least_memory_tell_nothing_of_less() {
+        let of = |rows: u64, id: &str| {
+            let results = TornResults {
+                rows,
+                ..torn_results()
+            };
+            verdict(&judge(&results), id)
+        };
+        for (rows, id) in [
+            (25_000, "needs-a-fitting-pool"),
+            (4_000, "store-doublewrite-writes-twice"),
+        ] {
+            assert_eq!(of(rows, id), Verdict::CannotBeTold);
+            assert_eq!(of(2 * rows, id), Verdict::Holds);
+        }
+        assert_eq!(of(4_000, "needs-few-reads"), Verdict::Holds);
     }
 
     #[test]

@@ -102,6 +102,7 @@ pub(crate) fn torn_results() -> TornResults {
         protected,
         states: 200,
         damaged,
+        is_least: false,
         wrong: 0,
         losing: damaged,
         exercised: vec![exercised(

@@ -46,6 +46,10 @@ pub struct TornProof {
     pub states: u64,
     /// States from which the database did not recover.
     pub damaged: u64,
+    /// Whether `damaged` and `wrong` are the least that they may be: how many states had either of two such failures was not
+    /// counted.
+    #[serde(default)]
+    pub is_least: bool,
     /// States from which it recovered, to show a part of a transaction, or what was never written.
     pub wrong: u64,
     /// States in which an acknowledged transaction was missing, those above among them.
@@ -67,6 +71,11 @@ impl TornProof {
     /// are another matter, where commits are not synced.
     pub fn is_whole(&self) -> bool {
         self.damaged == 0 && self.wrong == 0
+    }
+
+    /// What stands before the number of states that were damaged or wrong.
+    pub fn least_text(&self) -> &'static str {
+        if self.is_least { "at least " } else { "" }
     }
 
     /// Whether it is whole because no page was torn, so that nothing is shown of what protects pages. `None`: it is not

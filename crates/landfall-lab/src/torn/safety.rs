@@ -212,6 +212,7 @@ fn one(
         protected: case.protected,
         states: 0,
         damaged: 0,
+        is_least: false,
         wrong: 0,
         losing: 0,
         exercised: Vec::new(),
@@ -258,19 +259,27 @@ fn again(case: &Case, filesystem: &FilesystemSpec, states: usize) -> String {
 }
 
 fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
-    let of = |these: &[Violation]| {
+    let all = |these: [Violation; 2]| {
         let counted = proof.violations.iter();
-        counted
-            .filter(|count| these.contains(&count.violation))
-            .max_by_key(|count| count.states)
+        counted.filter(move |count| these.contains(&count.violation))
     };
-    let damaged = of(&[Violation::Damaged, Violation::Filesystem]);
-    let wrong = of(&[Violation::HalfApplied, Violation::Invented]);
+    let most = |these| all(these).max_by_key(|count| count.states);
+    let kinds = [
+        [Violation::Damaged, Violation::Filesystem],
+        [Violation::HalfApplied, Violation::Invented],
+    ];
+    let [damaged, wrong] = kinds.map(most);
+    // A state may have both failures or one of them; more states than fail in any way there cannot be.
+    let is_least = |these| {
+        let most = most(these).map_or(0, |count| count.states);
+        all(these).count() > 1 && most < proof.failing_states
+    };
     let states = |count: Option<&ViolationCount>| count.map_or(0, |count| count.states);
     TornProof {
         subject: proof.subject.clone(),
         states: proof.coverage.checked,
         damaged: states(damaged),
+        is_least: kinds.into_iter().any(is_least),
         wrong: states(wrong),
         losing: proof.losing_states,
         exercised: proof.exercised.clone(),
@@ -283,6 +292,28 @@ fn of(proof: &ProofResults, blank: &TornProof) -> TornProof {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::torn::fixtures::torn_results;
+    use landfall_results::proof::fixtures::failing;
+
+    #[test]
+    fn two_kinds_of_damage_give_the_least_number_of_states() {
+        let mut proof = failing();
+        let of_kind = |violation, states| ViolationCount {
+            violation,
+            states,
+            ..failing().violations.remove(0)
+        };
+        let blank = torn_results().proofs.remove(0);
+        proof.failing_states = 9;
+        proof.violations = vec![of_kind(Violation::Damaged, 5)];
+        let torn = of(&proof, &blank);
+        assert_eq!((torn.damaged, torn.is_least), (5, false));
+        proof.violations.push(of_kind(Violation::Filesystem, 4));
+        let torn = of(&proof, &blank);
+        assert_eq!((torn.damaged, torn.is_least), (5, true));
+        proof.failing_states = 5;
+        assert!(!of(&proof, &blank).is_least, "no other state failed");
+    }
 
     #[test]
     fn names_differ_and_a_proof_is_made_again_with_all_its_settings() {

@@ -158,10 +158,15 @@ fn safety(proofs: &[TornProof]) -> Vec<String> {
     };
     let mut sentences = Vec::new();
     let in_states = |count: fn(&TornProof) -> u64| {
-        let parts = broken
-            .iter()
-            .filter(|proof| count(proof) > 0)
-            .map(|proof| format!("{} in {} of {}", text(proof), count(proof), proof.states));
+        let parts = broken.iter().filter(|proof| count(proof) > 0).map(|proof| {
+            let least = proof.least_text();
+            format!(
+                "{} in {least}{} of {}",
+                text(proof),
+                count(proof),
+                proof.states
+            )
+        });
         parts.collect::<Vec<_>>().join("; ")
     };
     let damaged = in_states(|proof| proof.damaged);
@@ -267,5 +272,8 @@ mod tests {
         assert!(said.contains(wrong), "{said}");
         let damaged = "with torn pages: MariaDB with nothing, O_DIRECT in 2 of 200.";
         assert!(said.contains(damaged), "{said}");
+        results.proofs[1].is_least = true;
+        let said = safety(&results.proofs).join(" ");
+        assert!(said.contains("O_DIRECT in at least 2 of 200."), "{said}");
     }
 }

@@ -15,6 +15,9 @@
 //! Invariants: between two checks the other process has no file of a crash state open. It never outlives the thread that
 //! started it, however that ends.
 //!
+//! A store that crashes once it has answered, in a thread that it left behind, is not noticed before the next state. That one is
+//! not judged by it, and counts as not checked, with the reason.
+//!
 //! Failure modes: a store that dies of a signal, aborts, exits, or has not answered after a minute has recovered
 //! nothing, which is damage. A process that cannot be started, or that somebody else killed, says nothing of the state.
 
@@ -118,6 +121,8 @@ struct Running {
     line: UnixStream,
     /// What it said and was not read yet.
     said: Vec<u8>,
+    /// Bytes that it had written to standard error before the state that it checks, or checked last.
+    stderr: u64,
 }
 
 /// Why there is no answer.
@@ -155,6 +160,12 @@ impl CheckProcess {
         directory: &Path,
         stop: &Stop,
     ) -> Result<Result<Recovered, SubjectError>, String> {
+        if let Some(how) = self.ended_since() {
+            self.running = None;
+            return Ok(Err(SubjectError(format!(
+                "the store had answered for the state before, and then {how}"
+            ))));
+        }
         let running = match &mut self.running {
             Some(running) => running,
             none => none.insert(Running::start(&self.program, &self.temporary, stop)?),
@@ -174,6 +185,24 @@ impl CheckProcess {
             Silence::Failed(error) => Err(SubjectError(format!(
                 "the process that checks cannot be spoken to: {error}"
             ))),
+        })
+    }
+
+    /// Before the state that was checked last is checked once more: that it ended meanwhile keeps nobody from that.
+    pub fn before_second_check(&mut self) {
+        if self.ended_since().is_some() {
+            self.running = None;
+        }
+    }
+
+    /// How it ended after its last answer, if it did: that says nothing of the next state.
+    fn ended_since(&mut self) -> Option<String> {
+        let running = self.running.as_mut()?;
+        let status = running.process.wait(Duration::ZERO).ok()??;
+        let words = running.new_words().ok()?;
+        Some(match death::of_store(status, words) {
+            Ok(found) => found.damage.unwrap_or_default(),
+            Err(SubjectError(why)) => why,
         })
     }
 }
@@ -230,26 +259,29 @@ impl Running {
             process,
             line,
             said: Vec::new(),
+            stderr: 0,
         })
     }
 
     fn ask(&mut self, directory: &Path, stop: &Stop) -> Result<Answer, Silence> {
-        let stderr = self.process.stderr_len()?;
+        self.stderr = self.process.stderr_len()?;
         let directory = OsString::from(directory);
         let order = messages::line(&directory.as_bytes())?;
         match self.line.write_all(&order) {
-            // It has ended since the last check, as will be heard.
+            // It has ended this moment, as will be heard.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             sent => sent?,
         }
         match self.hear(ANSWERING, stop) {
-            // What it said in an earlier check is not about this one.
-            Err(Silence::Ended(status, words)) => {
-                let is_new = self.process.stderr_len()? > stderr;
-                Err(Silence::Ended(status, words.filter(|_| is_new)))
-            }
+            Err(Silence::Ended(status, _)) => Err(Silence::Ended(status, self.new_words()?)),
             answer => answer,
         }
+    }
+
+    /// Its last words, unless it said them in an earlier check: they are not about this one.
+    fn new_words(&self) -> io::Result<Option<String>> {
+        let is_new = self.process.stderr_len()? > self.stderr;
+        Ok(self.last_words().filter(|_| is_new))
     }
 
     /// The last line that it wrote to standard error, but for a panic's advice.
@@ -303,4 +335,41 @@ pub(crate) fn check_here(
     stop: &Stop,
 ) -> Result<Recovered, SubjectError> {
     Recovered::caught(|| subject.check(directory, stop))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Stdio;
+
+    use super::*;
+
+    #[test]
+    fn who_ended_after_an_answer_is_not_held_against_the_next_state() {
+        let ended = || {
+            let mut command = Command::new("sh");
+            command.args(["-c", "echo no page 7 >&2; kill -ABRT $$"]);
+            let mut process = Process::start_with(&mut command, Stdio::null()).unwrap();
+            process.wait(ANSWERING).unwrap().unwrap();
+            Running {
+                process,
+                line: UnixStream::pair().unwrap().0,
+                said: Vec::new(),
+                stderr: 0,
+            }
+        };
+        let program = Program(Entry::Test {
+            test: "none".into(),
+            call: Call::next(),
+        });
+        let mut checks = CheckProcess::new(&program, Path::new("/"));
+        checks.running = Some(ended());
+        let found = checks.check(Path::new("/"), &Stop::default());
+        let SubjectError(why) = found.unwrap().unwrap_err();
+        let said = "and then it crashed with SIGABRT: it called abort(); its last words: no page 7";
+        assert!(why.ends_with(said), "{why}");
+        assert!(checks.running.is_none());
+        checks.running = Some(ended());
+        checks.before_second_check();
+        assert!(checks.running.is_none());
+    }
 }

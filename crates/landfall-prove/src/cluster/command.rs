@@ -105,6 +105,7 @@ impl ClusterSubject for AnyCluster {
             Checker::Printed(text) => parse(&text).map_err(SubjectError),
             Checker::Failed(why) => Ok(Found {
                 recovered: Recovered::damaged(why),
+                unread: true,
                 ..Found::default()
             }),
         }

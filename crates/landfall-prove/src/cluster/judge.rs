@@ -9,10 +9,14 @@ use crate::judge::{Judgement, judge, ranges};
 
 /// Holds what a cluster still has against what had been said.
 pub(super) fn judge_cluster(found: &Found, said: &Acknowledged, promise: Promise) -> Judgement {
-    let mut judgement = match &found.unavailable {
-        Some(why) => judge_unavailable(found, why, said, promise),
-        None => judge(&found.recovered, said, promise),
+    let mut judgement = if found.is_read() {
+        judge(&found.recovered, said, promise)
+    } else {
+        judge_unread(found, said, promise)
     };
+    if let Some(why) = &found.unavailable {
+        judgement.add(Violation::Unavailable, why.clone());
+    }
     if let Some(disagreement) = &found.disagreement {
         judgement.add(Violation::Disagreed, disagreement.clone());
     }
@@ -29,7 +33,7 @@ pub(super) fn judge_cluster(found: &Found, said: &Acknowledged, promise: Promise
 }
 
 /// Of a cluster that could not be asked: what it showed all the same counts. What it did not show is not known to be gone.
-fn judge_unavailable(found: &Found, why: &str, said: &Acknowledged, promise: Promise) -> Judgement {
+fn judge_unread(found: &Found, said: &Acknowledged, promise: Promise) -> Judgement {
     let said = Acknowledged {
         sent: said.sent.clone(),
         ..Acknowledged::default()
@@ -38,9 +42,7 @@ fn judge_unavailable(found: &Found, why: &str, said: &Acknowledged, promise: Pro
         ordered: false,
         ..promise
     };
-    let mut judgement = judge(&found.recovered, &said, promise);
-    judgement.add(Violation::Unavailable, why.to_owned());
-    judgement
+    judge(&found.recovered, &said, promise)
 }
 
 #[cfg(test)]
@@ -68,6 +70,18 @@ mod tests {
     }
 
     #[test]
+    fn a_check_that_failed_has_found_damage_and_no_loss() {
+        let found = Found {
+            recovered: Recovered::damaged("exit status: 1"),
+            unread: true,
+            ..Found::default()
+        };
+        let judgement = judge_cluster(&found, &said(), Promise::STRICT);
+        assert_eq!(judgement.violations, [Violation::Damaged].into());
+        assert!(judgement.lost.is_empty());
+    }
+
+    #[test]
     fn what_one_that_cannot_be_asked_shows_all_the_same_counts() {
         use Violation::{Damaged, Disagreed, Invented, Unavailable};
         let found = Found {
@@ -80,6 +94,7 @@ mod tests {
             },
             taken: [4].into(),
             unavailable: Some("no leader".into()),
+            unread: false,
             disagreement: Some("node 1 has others".into()),
         };
         let judgement = judge_cluster(&found, &said(), Promise::STRICT);
@@ -100,7 +115,7 @@ mod tests {
             },
             taken: [4, 5].into(),
             disagreement: Some("node 1 has others".into()),
-            unavailable: None,
+            ..Found::default()
         };
         let judgement = judge_cluster(&found, &said(), Promise::STRICT);
         let expected = [Violation::Lost, Violation::Disagreed].into();

@@ -171,7 +171,7 @@ pub trait ClusterSubject: Send + Sync {
         let has = [&found.recovered.whole, &found.taken]
             .iter()
             .any(|some| some.contains(&transaction));
-        Ok(found.unavailable.is_none().then_some(has))
+        Ok(found.is_read().then_some(has))
     }
 }
 
@@ -184,6 +184,15 @@ pub struct Found {
     pub taken: BTreeSet<u64>,
     /// Why it could not be asked: no leader, no answer, no new writes. Nothing is known of what it lost then.
     pub unavailable: Option<String>,
+    /// Whether the check failed before it could tell what is there. Nothing is known of what is lost then, either.
+    pub unread: bool,
     /// In what its nodes differ for good.
     pub disagreement: Option<String>,
+}
+
+impl Found {
+    /// Whether what it does not show is gone.
+    fn is_read(&self) -> bool {
+        self.unavailable.is_none() && !self.unread
+    }
 }

@@ -368,8 +368,8 @@ impl ClusterSubject for Replicated {
                 ..Recovered::default()
             },
             taken,
-            unavailable: None,
             disagreement,
+            ..Found::default()
         })
     }
 }

@@ -67,16 +67,24 @@ fn around(case: &Case<'_>, name: &ClusterStateName) -> io::Result<Vec<Moment>> {
             });
         };
         match event_of.kind {
-            EventKind::Write { offset, data } => push(
-                Some(node),
-                Happening::Write {
-                    offset,
-                    bytes: u64::from(data.len),
-                    sectors: u64::from(data.len).div_ceil(SECTOR as u64),
-                    missing: missing.get(&(node, event)).copied().unwrap_or(0),
-                    file: None,
-                },
-            ),
+            EventKind::Write { offset, data } => {
+                let sectors = u64::from(data.len).div_ceil(SECTOR as u64);
+                let missing = match name.fates[node] {
+                    // It is as before all of them.
+                    Fate::Begun => sectors,
+                    _ => missing.get(&(node, event)).copied().unwrap_or(0),
+                };
+                push(
+                    Some(node),
+                    Happening::Write {
+                        offset,
+                        bytes: u64::from(data.len),
+                        sectors,
+                        missing,
+                        file: None,
+                    },
+                );
+            }
             EventKind::Flush { .. } => push(Some(node), Happening::Flush),
             EventKind::LyingFlush => push(Some(node), Happening::LyingFlush),
             EventKind::Refused => push(Some(node), Happening::Refused),

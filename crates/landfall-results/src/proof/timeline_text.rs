@@ -7,54 +7,63 @@ use landfall_os::humanize::bytes_text;
 use super::counted::{counted, number_is, whole};
 use super::{FailingState, Happening, Moment};
 
-/// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all
-/// since the last flush.
+/// Moments before a cut that a timeline holds at least, if there were so many; of fewer it holds all since the last flush,
+/// and every write that is missing.
 const WHOLE_TIMELINE: usize = 60;
 /// A timeline of no more lines has one for each moment.
 const FEW: usize = 20;
 
 /// Which writes a failing state lacks, as far as its timeline tells.
 pub fn missing(state: &FailingState) -> Option<String> {
+    let cut = state.timeline.iter().take_while(|moment| !moment.after_cut);
+    let before = &state.timeline[..cut.count()];
     if state.timeline.iter().any(|moment| moment.node.is_some()) {
-        return Some(missing_of_nodes(state));
+        return Some(missing_of_nodes(before));
     }
-    let before: Vec<&Happening> = state
-        .timeline
-        .iter()
-        .take_while(|moment| !moment.after_cut)
-        .map(|moment| &moment.what)
-        .collect();
-    let flushed = before.iter().rposition(|what| **what == Happening::Flush);
-    let since = &before[flushed.map_or(0, |flush| flush + 1)..];
+    let is_whole = before.len() < WHOLE_TIMELINE;
+    let is_flush = |moment: &Moment| moment.what == Happening::Flush;
+    let flushed = before.iter().rposition(is_flush);
+    let since = flushed.map_or(0, |flush| flush + 1);
+    // A write that was under way when the flush came may be missing too.
+    let first_gone = before.iter().position(lacks_any);
+    let begin = first_gone.map_or(since, |gone| gone.min(since));
     let (mut writes, mut gone, mut torn) = (0, 0, 0);
-    for what in since {
+    for moment in &before[begin..] {
         if let Happening::Write {
             sectors, missing, ..
-        } = what
+        } = moment.what
         {
             writes += 1;
             gone += u64::from(missing == sectors);
-            torn += u64::from((1..*sectors).contains(missing));
+            torn += u64::from((1..sectors).contains(&missing));
         }
     }
-    // Of an epoch longer than the timeline only the end is known.
-    let is_end = flushed.is_none() && before.len() >= WHOLE_TIMELINE;
-    let these = if is_end {
-        format!("last {}", counted(writes, "write", "writes"))
+    // Writes that are durable by themselves may have pushed the last flush out of the timeline.
+    let is_forced = |moment: &Moment| matches!(moment.what, Happening::Forced { .. });
+    let is_since_flush = match flushed {
+        Some(_) => begin == since,
+        None => is_whole && !before.iter().any(is_forced),
+    };
+    let these = counted(writes, "write", "writes");
+    let these = if is_since_flush {
+        format!("{these} since the last flush")
     } else {
-        format!(
-            "{} since the last flush",
-            counted(writes, "write", "writes")
-        )
+        format!("last {these}")
     };
     let text = match (gone, torn) {
-        (0, 0) if is_end => return None,
-        (0, 0) if writes == 0 && flushed.is_none() => {
+        (0, 0) if flushed.is_none() && is_since_flush && writes == 0 => {
             "Nothing had reached the device by then, whatever had been acknowledged.".to_owned()
         }
-        (0, 0) => {
+        (0, 0) if is_whole => {
             "No write that had reached the device by then is missing: what else it takes was written later, or never."
                 .to_owned()
+        }
+        // An older one may be.
+        (0, 0) if flushed.is_some() => "No write since the last flush is missing.".to_owned(),
+        (0, 0) => return None,
+        (gone, _) if writes == 1 && !is_since_flush => {
+            let fate = if gone == 1 { "missing" } else { "torn" };
+            format!("The last write is {fate}.")
         }
         (gone, 0) if gone == writes && gone > 1 => format!("All of the {these} are missing."),
         (gone, 0) => format!("Of the {these} {} missing.", number_is(gone)),
@@ -68,26 +77,34 @@ pub fn missing(state: &FailingState) -> Option<String> {
     Some(text)
 }
 
-/// Which nodes of a cluster lack writes.
-fn missing_of_nodes(state: &FailingState) -> String {
+/// Whether it is a write of which something is missing.
+fn lacks_any(moment: &Moment) -> bool {
+    matches!(moment.what, Happening::Write { missing, .. } if missing > 0)
+}
+
+/// Which nodes of a cluster lack writes of those before the cut that are shown.
+fn missing_of_nodes(before: &[Moment]) -> String {
     let mut lacking: BTreeMap<u64, u64> = BTreeMap::new();
-    for moment in &state.timeline {
-        if let (Some(node), Happening::Write { missing, .. }, false) =
-            (moment.node, &moment.what, moment.after_cut)
-            && *missing > 0
-        {
-            *lacking.entry(node).or_default() += 1;
-        }
+    let lacks = before.iter().filter(|moment| lacks_any(moment));
+    for node in lacks.filter_map(|moment| moment.node) {
+        *lacking.entry(node).or_default() += 1;
     }
     if lacking.is_empty() {
-        return "All that had lately been written to the disks is there: what else was acknowledged had not been written."
-            .to_owned();
+        let lately = "All that had lately been written to the disks is there";
+        return if before.len() < WHOLE_TIMELINE {
+            format!("{lately}: what else was acknowledged had not been written.")
+        } else {
+            format!("{lately}.")
+        };
     }
+    let is_write = |moment: &&Moment| matches!(moment.what, Happening::Write { .. });
+    let writes = before.iter().filter(is_write).count() as u64;
     let each = lacking
         .iter()
-        .map(|(node, writes)| format!("node {node} lacks {}", counted(*writes, "write", "writes")));
+        .map(|(node, writes)| format!("node {node} lacks {}", whole(*writes)));
     let each: Vec<String> = each.collect();
-    format!("Of what had not been flushed {}.", each.join(", "))
+    let these = counted(writes, "write", "writes");
+    format!("Of the last {these} to the disks {}.", each.join(", "))
 }
 
 /// What happened, in a few words; `place` says where a byte of the device is.
@@ -245,5 +262,57 @@ mod tests {
         assert!(text(Vec::new()).unwrap().starts_with("Nothing had reached"));
         let many = (0..70).map(|_| moment(0.0, write(0, 8, 0), false));
         assert_eq!(text(many.collect()), None);
+    }
+
+    #[test]
+    fn a_write_that_was_under_way_at_the_last_flush_may_be_missing_too() {
+        let text = |what: &[Happening]| {
+            let moments = what.iter().map(|what| moment(0.0, what.clone(), false));
+            missing(&state(moments.collect()))
+        };
+        let (there, gone, flush) = (write(0, 8, 0), write(0, 8, 8), Happening::Flush);
+        let carried = [&there, &gone, &flush, &there].map(Clone::clone);
+        let said = "Of the last 2 writes 1 is missing.";
+        assert_eq!(text(&carried).unwrap(), said);
+        let only = text(&[gone.clone(), flush.clone()]).unwrap();
+        assert_eq!(only, "The last write is missing.");
+        // Of a long timeline nothing is known but what it shows.
+        let mut long = vec![there.clone(); 70];
+        long.extend([flush, there.clone()]);
+        let said = "No write since the last flush is missing.";
+        assert_eq!(text(&long).unwrap(), said);
+    }
+
+    #[test]
+    fn where_writes_are_durable_by_themselves_the_last_flush_may_not_be_shown() {
+        let text = |last: Happening| {
+            let forced = Happening::Forced { offset: 0 };
+            let moments = [write(0, 8, 0), forced, last].map(|what| moment(0.0, what, false));
+            missing(&state(moments.into())).unwrap()
+        };
+        let gone = text(write(0, 8, 8));
+        assert_eq!(gone, "Of the last 2 writes 1 is missing.");
+        assert!(text(write(0, 8, 0)).starts_with("No write that had reached"));
+    }
+
+    #[test]
+    fn of_nodes_is_said_what_is_seen() {
+        let text = |moments: Vec<Moment>| {
+            let nodes = moments.into_iter().enumerate();
+            let nodes = nodes.map(|(place, moment)| Moment {
+                node: Some(place as u64 % 2),
+                ..moment
+            });
+            missing(&state(nodes.collect())).unwrap()
+        };
+        let there = moment(0.0, write(0, 8, 0), false);
+        let gone = moment(0.0, write(0, 8, 8), false);
+        let lacking = text(vec![there.clone(), gone.clone(), gone]);
+        let said = "Of the last 3 writes to the disks node 0 lacks 1, node 1 lacks 1.";
+        assert_eq!(lacking, said);
+        let few = text(vec![there.clone()]);
+        assert!(few.ends_with("had not been written."), "{few}");
+        let many = text(vec![there; 70]);
+        assert!(many.ends_with("disks is there."), "{many}");
     }
 }

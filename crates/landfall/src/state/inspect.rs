@@ -6,7 +6,7 @@ use super::format::{DRAFT, snapshot_name, snapshot_number};
 use super::reader::Reader;
 use crate::environment::{Environment, read_only_machine};
 use crate::log::directory::Directory;
-use crate::log::format::unreachable_number;
+use crate::log::format::{Kind, unreachable_number};
 use crate::log::{Block, Inspection};
 use crate::{Error, Lsn};
 
@@ -61,6 +61,16 @@ pub(crate) fn read<E: Environment>(
     visit: &mut dyn FnMut(&Block),
 ) -> Result<StateInspection, Error> {
     let directory = Directory::lock(environment)?;
+    // What is still being made may become any.
+    if let Some(record) = directory.record()
+        && record.kind != Kind::State
+        && record.epoch > 0
+    {
+        return Err(Error::OtherKind {
+            found: record.kind.name(),
+            wanted: Kind::State.name(),
+        });
+    }
     let log = Inspection::of(&directory, visit)?;
     let names = directory.names();
     let draft = names.iter().find(|name| *name == DRAFT).cloned();

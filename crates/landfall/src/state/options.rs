@@ -16,7 +16,7 @@ pub enum Policy {
     /// power cut, or the death of the process, takes what was committed within the time of two flushes.
     Group,
     /// A commit becomes durable at most this long after it was made, plus one flush. Nobody waits for it. A power cut, or the
-    /// death of the process, takes what was committed within that time. Less than 1 ms counts as 1 ms.
+    /// death of the process, takes what was committed within that time. Less than 1 ms counts as 1 ms; 0 is refused.
     Interval(Duration),
 }
 
@@ -42,7 +42,8 @@ pub struct StateOptions {
     pub keep_snapshots: u32,
     /// How snapshots are compressed. Default LZ4.
     pub compression: Compression,
-    /// Bytes of a state in one chunk of a snapshot, which is compressed and checked by itself. Default 256 KiB.
+    /// Bytes of a state in one chunk of a snapshot, which is compressed and checked by itself: from 64 bytes to
+    /// 16 MiB. Default 256 KiB.
     pub chunk_bytes: u32,
     /// Options of the log of commands.
     pub log: Options,

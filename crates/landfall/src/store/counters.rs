@@ -26,17 +26,17 @@ pub struct StoreCounters {
     pub merges: u64,
     /// Bytes that were written for leaves.
     pub leaf_bytes: u64,
-    /// Of these, those of groups whose runs were merged into them.
+    /// Bytes of leaves that were written because their group's runs were merged into them.
     pub merge_bytes: u64,
     /// Bytes that were written for runs of changes.
     pub run_bytes: u64,
     /// Bytes that were written for runs that replaced other runs.
     pub tier_bytes: u64,
-    /// Those of them that were written at home, over what was there.
+    /// Bytes of leaves that were written at home, over what was there.
     pub home_bytes: u64,
-    /// Bytes that were written for copies of them.
+    /// Bytes that were written for copies of leaves, in the doublewrite area.
     pub doublewrite_bytes: u64,
-    /// Bytes of the log's records that are images of them; [`log`](StoreCounters::log) has these, too.
+    /// Bytes of the log's records that are images of leaves; [`log`](StoreCounters::log) has these, too.
     pub image_bytes: u64,
     /// Bytes that were written for what says where leaves are.
     pub group_bytes: u64,
@@ -54,7 +54,7 @@ pub struct StoreCounters {
     pub index_bytes: u64,
     /// Bytes of the data file that leaves take now, but for leaves in place.
     pub tree_bytes: u64,
-    /// Bytes of it that runs take now.
+    /// Bytes of the data file that runs take now.
     pub buffered_bytes: u64,
     /// Bytes of the data file.
     pub file_bytes: u64,

@@ -8,7 +8,7 @@ use landfall_prove::scratch_fs::require_recorder;
 use landfall_prove::uml::{self, Guest, PACKAGE};
 use landfall_prove::{Error, Offer, Stop};
 
-use crate::commands::print_bytes;
+use crate::commands::{ended, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::remark;
 
@@ -86,13 +86,13 @@ pub fn run(stop: &Stop) -> Result<Code, Failure> {
         arguments: arguments(std::env::args_os().skip(1).collect()),
         ..Guest::default()
     };
-    let ended = uml::run(&guest, stop).map_err(|error| match error {
+    let inside = uml::run(&guest, stop).map_err(|error| match error {
         // Whatever kept it from being proven: it is not proven.
         Error::Refused(why) => Failure::new(Code::Failed, why),
         error => error.into(),
     })?;
-    print_bytes(&ended.stdout)?;
-    Ok(code(ended.status))
+    let printed = print_bytes(&inside.stdout).map(drop);
+    ended(code(inside.status), printed)
 }
 
 /// The command line with the option.

@@ -191,6 +191,7 @@ fn is_durable(one: &Series) -> bool {
     is("appendfsync", &["always"])
         && is("innodb_flush_log_at_trx_commit", &["1", "3"])
         && is("sync_binlog", &["1"])
+        && is("unsafe-no-fsync", &["false"])
         && (!of("sqlite") || is("synchronous", &["full", "extra"]))
         && (!of("postgres") || (is("synchronous_commit", &["on", "local"]) && is("fsync", &["on"])))
 }

@@ -1,6 +1,6 @@
 //! Reports of what experiment `binlog` finds.
 
-use crate::binlog::fixtures::{binlog_results, of_all};
+use crate::binlog::fixtures::{binlog_results, mariadb, of_all};
 use crate::report::tests::{HOSTILE, body, page};
 use crate::sync::fixtures::results;
 
@@ -37,6 +37,17 @@ fn one_site_with_one_client_is_a_report_and_so_is_nothing() {
     binlog.measurements.series.clear();
     let html = page(&document(binlog));
     assert!(body(&html).contains("Nothing was measured"));
+}
+
+#[test]
+fn etcd_is_durable_unless_it_was_told_not_to_sync() {
+    let is = |value: &str| {
+        let mut one = mariadb("dir", "1", 1, 1_000.0);
+        let settings = &mut one.axes.settings;
+        settings.insert("unsafe-no-fsync".into(), value.into());
+        super::is_durable(&one)
+    };
+    assert!(is("false") && !is("true"));
 }
 
 #[test]

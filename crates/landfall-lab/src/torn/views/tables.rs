@@ -47,17 +47,23 @@ fn row(proof: &TornProof) -> Row {
     if let Some(why) = &proof.not_proven {
         return Row::without(name, format!("not proven: {why}"));
     }
-    let of_states = |count: u64| {
-        let tone = if count == 0 { Tone::Good } else { Tone::Bad };
-        let (count, states) = (thousands(count as f64), thousands(proof.states as f64));
-        Cell::toned(tone, format!("{count} of {states}"))
+    let of_states = |count: u64, least: &str| {
+        let states = thousands(proof.states as f64);
+        match count {
+            0 => Cell::toned(Tone::Good, format!("0 of {states}")),
+            _ => {
+                let count = thousands(count as f64);
+                Cell::toned(Tone::Bad, format!("{least}{count} of {states}"))
+            }
+        }
     };
+    let least = proof.least_text();
     let cells = [
         proof.filesystem_spec.to_string().into(),
         proof.model.as_str().into(),
-        of_states(proof.damaged),
-        of_states(proof.wrong),
-        of_states(proof.losing),
+        of_states(proof.damaged, least),
+        of_states(proof.wrong, least),
+        of_states(proof.losing, ""),
     ];
     Row::of(name, cells)
 }
