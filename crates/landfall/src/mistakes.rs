@@ -170,6 +170,8 @@ pub(crate) enum Fault {
     SpareForAll,
     /// Bytes of the log that are kept for removals are there for all.
     LogForAll,
+    /// What is kept of the log for ranges is there for removals of keys too.
+    KeptForKeys,
     /// Groups that a checkpoint leaves out are applied again from its beginning on, whatever waits in them.
     ForgetLeftOut,
     /// Who reads a keyspace does not look whether it was removed meanwhile.
@@ -364,7 +366,12 @@ impl Fault {
         Fault::ReplayForgetsRanges,
     ];
     /// Those of a store that finds no space.
-    pub const NO_SPACE: [Fault; 3] = [Fault::SpareForAll, Fault::LogForAll, Fault::ForgetLeftOut];
+    pub const NO_SPACE: [Fault; 4] = [
+        Fault::SpareForAll,
+        Fault::LogForAll,
+        Fault::KeptForKeys,
+        Fault::ForgetLeftOut,
+    ];
     /// Those of a store of which a keyspace is removed while a checkpoint is made.
     pub const REMOVED_MEANWHILE: [Fault; 1] = [Fault::LetKeyspacesGo];
     /// Those of a store whose leaves are written at home.

@@ -306,8 +306,9 @@ fn every_mistake_planted_in_a_store_is_caught() {
 
 #[test]
 fn every_mistake_planted_where_there_is_no_space_is_caught() {
-    let plays: [Named<'_>; 3] = [
+    let plays: [Named<'_>; 4] = [
         ("full disk", &store::full_disk::play),
+        ("key by key", &store::full_disk::emptied_key_by_key),
         ("full log", &store::full_disk::rows_wait_in_each_group),
         (
             "before",

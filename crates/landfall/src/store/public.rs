@@ -457,6 +457,29 @@ fn memory_is_given_back() {
     assert!(counters.index_bytes > 64 << 10, "{counters:?}");
 }
 
+#[test]
+fn long_first_keys_of_leaves_count_as_memory() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = Store::open(directory.path().join("store"), options()).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    let long = |number: u32| [&number.to_be_bytes()[..], &[7; 8 << 10]].concat();
+    for number in 0..100 {
+        keyspace.insert(long(number), b"").unwrap();
+    }
+    store.checkpoint().unwrap();
+    // Each is the first of a leaf.
+    let counted = |store: &Store| assert!(store.counters().index_bytes >= 100 * (8 << 10));
+    counted(&store);
+    store.close().unwrap();
+    let store = Store::open(directory.path().join("store"), options()).unwrap();
+    counted(&store);
+    let keyspace = store.keyspace("a", small()).unwrap();
+    keyspace.remove_prefix(b"").unwrap();
+    store.checkpoint().unwrap();
+    let counters = store.counters();
+    assert!(counters.index_bytes < 64 << 10, "{counters:?}");
+}
+
 /// A store with two keyspaces, the first leaf of the first of which is damaged; and the name of its data file.
 fn with_a_damaged_leaf(
     place: &std::path::Path,

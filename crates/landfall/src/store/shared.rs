@@ -195,10 +195,13 @@ impl<E: Environment> Shared<E> {
         check_sizes(&writes)?;
         let writes = writes.in_order();
         // Where removing one key after the other has taken all that it may, a range can be removed still.
-        let room = match writes.gives_nothing() {
-            true if writes.writes.is_empty() => Room::Kept,
-            true => Room::Half,
-            false => Room::Usual,
+        let has_keys = !writes.writes.is_empty();
+        let room = if !writes.gives_nothing() {
+            Room::Usual
+        } else if has_keys && !planted!(self.environment, KeptForKeys) {
+            Room::Half
+        } else {
+            Room::Kept
         };
         if writes.is_empty() {
             // Nobody is to be told that all is well where nothing can be committed any more.

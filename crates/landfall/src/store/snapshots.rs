@@ -85,6 +85,7 @@ impl Committing {
     fn forget(&mut self) -> VecDeque<(u64, Written)> {
         let oldest = self.transactions.oldest().unwrap_or(u64::MAX);
         let count = self.recent.partition_point(|(commit, _)| *commit <= oldest);
+        // Whichever are fewer are moved: the lock is held.
         if count > self.recent.len() / 2 {
             let rest = self.recent.split_off(count);
             return mem::replace(&mut self.recent, rest);
