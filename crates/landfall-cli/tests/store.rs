@@ -119,10 +119,16 @@ fn what_is_no_store_is_said() {
     let store = Store::open(dir.path().join("store"), StoreOptions::default()).unwrap();
     store.close().unwrap();
     for found in ["log", "store"] {
-        let other = run(dir.path(), ["state", "verify", found]);
-        other.assert_refused(2);
-        let said = format!("the directory holds a {found}, and a state was to be opened");
-        assert!(other.stderr.contains(&said), "{other:#?}");
+        for look in [
+            &["state", "verify", found][..],
+            &["state", "salvage", found, "--to", "to"],
+        ] {
+            let other = run(dir.path(), look);
+            other.assert_refused(2);
+            let said = format!("the directory holds a {found}, and a state was to be opened");
+            assert!(other.stderr.contains(&said), "{other:#?}");
+        }
+        assert!(!dir.path().join("to").exists());
     }
 }
 

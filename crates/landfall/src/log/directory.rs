@@ -123,13 +123,7 @@ impl<E: Environment> Directory<E> {
     pub fn make(&mut self, options: &Options, first_lsn: u64, kind: Kind) -> Result<(), Error> {
         let found = self.record().copied();
         if let Some(record) = found.filter(|record| record.epoch > 0) {
-            if record.kind != kind {
-                return Err(Error::OtherKind {
-                    found: record.kind.name(),
-                    wanted: kind.name(),
-                });
-            }
-            return Ok(());
+            return record.require_kind(kind);
         }
         let storage = self.environment.storage().clone();
         let granule = storage.granule().map_err(finding_method())?;

@@ -5,6 +5,8 @@
 
 use crc32c::{crc32c, crc32c_append};
 
+use crate::Error;
+
 /// Of the layout in `docs/log-format.md`.
 pub(crate) const VERSION: u32 = 2;
 /// Bytes of a block before its records.
@@ -392,6 +394,17 @@ impl Control {
             granule: self.granule.into(),
             segment: self.segment,
         }
+    }
+
+    /// Refuses a directory of another kind than is wanted. What is still being made may become any.
+    pub fn require_kind(&self, wanted: Kind) -> Result<(), Error> {
+        if self.kind == wanted || self.epoch == 0 {
+            return Ok(());
+        }
+        Err(Error::OtherKind {
+            found: self.kind.name(),
+            wanted: wanted.name(),
+        })
     }
 
     /// What the numbers must be for anything to be found by them.

@@ -61,15 +61,8 @@ pub(crate) fn read<E: Environment>(
     visit: &mut dyn FnMut(&Block),
 ) -> Result<StateInspection, Error> {
     let directory = Directory::lock(environment)?;
-    // What is still being made may become any.
-    if let Some(record) = directory.record()
-        && record.kind != Kind::State
-        && record.epoch > 0
-    {
-        return Err(Error::OtherKind {
-            found: record.kind.name(),
-            wanted: Kind::State.name(),
-        });
+    if let Some(record) = directory.record() {
+        record.require_kind(Kind::State)?;
     }
     let log = Inspection::of(&directory, visit)?;
     let names = directory.names();

@@ -41,6 +41,7 @@ impl StateSalvage {
     ///
     /// [`Error::Locked`]: somebody has one of the two open. [`Error::NoSnapshot`]: the log does not go back to the first
     /// command, and there is no snapshot that can be used with it. [`Error::NoLog`]: there is no block of a log.
+    /// [`Error::OtherKind`]: it is a log or a store, as far as its control file can be read.
     pub fn copy(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<StateSalvage, Error> {
         copy(&read_only_machine(from.as_ref()), &machine(to.as_ref()))
     }
@@ -51,6 +52,9 @@ pub(crate) fn copy<E: Environment, T: Environment>(
     to: &T,
 ) -> Result<StateSalvage, Error> {
     with_source(from, |source| {
+        if let Some(control) = &source.control {
+            control.require_kind(Kind::State)?;
+        }
         let plan = Plan::of(from, source)?;
         let mut copy = Copy::new(source, to, Kind::State, Some(plan.first));
         let copied = plan.carry_out(from, source, &mut copy, to);

@@ -128,13 +128,7 @@ impl<E: Environment> Opened<E> {
     pub fn new(environment: &E) -> Result<Opened<E>, Error> {
         let directory = Directory::lock(environment)?;
         let record = *directory.record().ok_or(Error::NoLog)?;
-        // What is still being made may become any.
-        if record.kind != Kind::Store && record.epoch > 0 {
-            return Err(Error::OtherKind {
-                found: record.kind.name(),
-                wanted: Kind::Store.name(),
-            });
-        }
+        record.require_kind(Kind::Store)?;
         let found = read(
             environment,
             &directory,
