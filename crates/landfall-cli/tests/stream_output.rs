@@ -11,9 +11,9 @@ use serde_json::Value;
 
 /// A little of everything that experiment `stream` does.
 const SMALL_STREAM: &str =
-    "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 --no-report --tables";
+    "lab stream --size 1M,2M --method write,mmap,direct+write --rounds 2 --no-report";
 const SMALL_DUMP: &str =
-    "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report --tables";
+    "lab dump-vs-log --state 1M --updates 200 --seconds 0.1 --rounds 2 --no-report";
 
 /// Every way of keeping a state, in the document's order.
 const SAVED: [&str; 9] = [
@@ -36,7 +36,7 @@ fn a_stream_is_printed_and_written_in_every_form() {
             .split_whitespace()
             .chain(more.split_whitespace())
     };
-    let ended = run(dir.path(), words("--json results.json"));
+    let ended = run(dir.path(), words("--tables --json results.json"));
     ended.assert_measured();
     assert_narrow(&ended.stdout);
     assert_eq!(ended.stderr, "", "progress is for terminals");
@@ -89,7 +89,7 @@ fn a_dump_and_its_logs_are_printed_and_written_in_every_form() {
         let small = SMALL_DUMP.split_whitespace();
         small.chain(more.split_whitespace())
     };
-    let ended = run(dir.path(), words("--json results.json"));
+    let ended = run(dir.path(), words("--tables --json results.json"));
     ended.assert_measured();
     assert_narrow(&ended.stdout);
     assert_eq!(ended.stderr, "", "progress is for terminals");
