@@ -13,7 +13,7 @@ use crate::log::format::CONTROL_FILE;
 /// The granule of whatever is in it.
 pub(crate) const GRANULE: u32 = 512;
 /// Bytes of the largest file that there is memory for.
-const MOST_FILE: u64 = 1 << 20;
+const MOST_FILE: u64 = 4 << 20;
 
 type Bytes = Arc<Mutex<Vec<u8>>>;
 

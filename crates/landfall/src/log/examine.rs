@@ -5,7 +5,7 @@
 //! everything was durable when they were written. If one of them promises what is behind the end, then that was
 //! durable and is damaged. Otherwise what is missing was never acknowledged, and is cut off.
 //!
-//! Behind the end no more is read than can have been in flight, and the first block of each segment. A log that was
+//! Behind the end no more is looked at than can have been in flight, and the first block of each segment. A log that was
 //! closed cleanly ends where its control record says.
 
 use std::collections::{BTreeMap, VecDeque};
@@ -65,6 +65,14 @@ pub(crate) fn examine<E: Environment>(
     files: &Files,
     visit: &mut Visit<'_>,
 ) -> Result<End, Error> {
+    let mut scanner = Scanner::new(
+        environment,
+        geometry,
+        control.log,
+        control.epoch,
+        Place::at(geometry.first_block(control.first_segment)),
+    );
+    scanner.read_on();
     let mut examination = Examination {
         log: LogFiles {
             environment,
@@ -72,13 +80,7 @@ pub(crate) fn examine<E: Environment>(
             files,
         },
         control,
-        scanner: Scanner::new(
-            environment,
-            geometry,
-            control.log,
-            control.epoch,
-            Place::at(geometry.first_block(control.first_segment)),
-        ),
+        scanner,
         tracker: BatchTracker::new(),
         first_lsns: BTreeMap::new(),
         promised: 0,

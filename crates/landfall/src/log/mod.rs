@@ -9,6 +9,7 @@
 //! - `reader` reads records back; `counters` says what was done; `inspect` looks from outside, `salvage` copies what a
 //!   damaged one still has.
 
+mod ahead;
 pub(crate) mod append;
 #[cfg(test)]
 mod bad_reads;

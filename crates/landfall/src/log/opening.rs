@@ -202,8 +202,8 @@ fn a_disk_that_is_full_when_a_log_is_made_is_said_to_be_full() {
             "{refused:?}"
         );
     };
-    refuse(2 << 20);
-    refuse(3 << 20);
+    refuse(8 << 20);
+    refuse(6 << 20);
     // Who asks for less is not held to what there was no space for, nor to what it was to be.
     let shared = directory::open(&world, options(), 1, Kind::State).unwrap();
     assert_eq!(shared.geometry, GEOMETRY);

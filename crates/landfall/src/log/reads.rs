@@ -87,6 +87,40 @@ fn one_read_that_is_wrong_is_not_the_end() {
     }
 }
 
+/// Of segments that are not read at once the next part is read while this one is looked at.
+#[test]
+fn what_is_read_ahead_is_what_is_there() {
+    const RECORDS: u64 = 150;
+    let options = Options::default().segment_bytes(4 << 20);
+    let world = with(Files::new());
+    let log = Handle::open(&world, options).unwrap();
+    for number in 1..=RECORDS {
+        log.append(&vec![number as u8; 60_000]).unwrap();
+    }
+    log.close().unwrap();
+    let files = world.storage().files();
+    let examined = |wrong: u64| {
+        let world = with(files.clone());
+        let device = world.storage().device();
+        device.wrong_read.store(wrong, Relaxed);
+        let directory = Directory::lock(&world).unwrap();
+        let mut bytes = 0;
+        let examined = directory.examine(&mut |visited| {
+            bytes += visited.payload.len();
+            Ok(())
+        });
+        assert_eq!(examined.unwrap().end.next_lsn, RECORDS + 1, "{wrong}");
+        assert!(bytes >= RECORDS as usize * 60_000);
+        device.reads.load(Relaxed)
+    };
+    let reads = examined(0);
+    assert!(reads < 40, "{reads} reads");
+    // Also one that is wrong is not the end.
+    for wrong in 1..=reads {
+        examined(wrong);
+    }
+}
+
 #[test]
 fn a_reader_tells_of_a_record_that_is_not_there() {
     let world = with(Files::new());

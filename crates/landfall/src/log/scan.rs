@@ -7,13 +7,17 @@
 
 use std::io;
 use std::ops::Range;
+use std::sync::Arc;
 
+use super::ahead::Ahead;
 use super::format::{BlockHeader, Geometry, HEADER, MOST, MOST_BLOCK, payload_crc};
 use crate::environment::Buffer;
 use crate::environment::{Environment, File, FileOf, planted};
 
 /// Bytes that are read at once.
 pub(crate) const READ_AHEAD: u64 = 1 << 20;
+/// Bytes that are read at once while others are looked at.
+const READ_ON: u64 = 4 << 20;
 // Any block finds room in the buffer.
 const _: () = assert!(READ_AHEAD >= MOST_BLOCK);
 /// Bytes that every device writes whole, or not at all.
@@ -53,7 +57,6 @@ impl Place {
 pub(crate) type OpenSegment<'a, E> = dyn FnMut(u64) -> io::Result<Option<FileOf<E>>> + 'a;
 
 pub(crate) struct Scanner<E: Environment> {
-    #[cfg(any(test, feature = "mistakes"))]
     environment: E,
     geometry: Geometry,
     log: u64,
@@ -66,7 +69,10 @@ pub(crate) struct Scanner<E: Environment> {
     filled: usize,
     /// Bytes that are read at once, of whole granules, if no more are needed.
     read_ahead: u64,
-    file: Option<(u64, FileOf<E>)>,
+    file: Option<(u64, Arc<FileOf<E>>)>,
+    /// Whether the next bytes are read while these are looked at, and they.
+    reads_on: bool,
+    ahead: Option<Ahead<E>>,
 }
 
 impl<E: Environment> Scanner<E> {
@@ -77,11 +83,8 @@ impl<E: Environment> Scanner<E> {
         last_epoch: u64,
         place: Place,
     ) -> Self {
-        #[cfg(not(any(test, feature = "mistakes")))]
-        let _ = environment;
         let chunk = READ_AHEAD.min(geometry.segment - geometry.granule);
         Scanner {
-            #[cfg(any(test, feature = "mistakes"))]
             environment: environment.clone(),
             geometry,
             log,
@@ -92,7 +95,17 @@ impl<E: Environment> Scanner<E> {
             filled: 0,
             read_ahead: chunk,
             file: None,
+            reads_on: false,
+            ahead: None,
         }
+    }
+
+    /// Reads the next bytes from now on while these are looked at, where a segment has as many as are read at once.
+    pub fn read_on(&mut self) {
+        self.reads_on = true;
+        // What is left of these, and the next.
+        self.buffer = Buffer::new(self.buffer.capacity() + READ_ON as usize);
+        self.filled = 0;
     }
 
     /// Reads no more from here on than is looked at, and so many bytes at once at the most.
@@ -247,11 +260,12 @@ impl<E: Environment> Scanner<E> {
             let Some(file) = open(sequence)? else {
                 return Ok(false);
             };
-            self.file = Some((sequence, file));
+            self.file = Some((sequence, Arc::new(file)));
         }
         let Some((_, file)) = &self.file else {
             return Ok(false);
         };
+        let file = file.clone();
         let most = most / granule * granule;
         // What is there of it already, whole granules, is not read again.
         let held = match position.checked_sub(self.base) {
@@ -262,18 +276,43 @@ impl<E: Environment> Scanner<E> {
         // Whatever goes wrong, nothing of it is taken for what was there before.
         self.filled = 0;
         self.buffer.bytes_mut(0..skip + held).copy_within(skip.., 0);
-        let wanted = self.read_ahead.max(needed);
-        let read = most.min(wanted).min(self.buffer.capacity() as u64) as usize;
-        if held < read {
-            let offset = self.geometry.offset(position) + held as u64;
-            file.read(self.buffer.bytes_mut(held..read), offset)?;
+        let offset = self.geometry.offset(position);
+        let mut spare = None;
+        let mut read = held;
+        let ahead = self.ahead.take().filter(|ahead| {
+            (ahead.sequence, ahead.offsets.start) == (sequence, offset + held as u64)
+                && ahead.offsets.end - offset <= most
+        });
+        let more = ahead.as_ref().map_or(0, Ahead::len);
+        if let Some(bytes) = ahead.and_then(Ahead::wait) {
+            read += more;
+            let all = bytes.bytes(0..more);
+            self.buffer.bytes_mut(held..read).copy_from_slice(all);
+            spare = Some(bytes);
+        }
+        if (read as u64) < needed || read == held {
+            let wanted = self.read_ahead.max(needed);
+            let wanted = most.min(wanted).min(self.buffer.capacity() as u64) as usize;
+            if read < wanted {
+                file.read(self.buffer.bytes_mut(read..wanted), offset + read as u64)?;
+                read = wanted;
+            }
         }
         (self.base, self.filled) = (position, read);
+        let more = (most - read as u64).min(READ_ON);
+        if self.reads_on && more >= READ_AHEAD && self.read_ahead >= READ_AHEAD {
+            let buffer = spare.unwrap_or_else(|| Buffer::new(READ_ON as usize));
+            let begin = offset + read as u64;
+            let next = (sequence, file);
+            // Else it is read when it is asked for.
+            self.ahead = Ahead::begin(&self.environment, next, begin..begin + more, buffer).ok();
+        }
         Ok(true)
     }
 
     /// Forgets what was read ahead: it may have been written since.
     pub fn forget(&mut self) {
+        self.ahead = None;
         self.filled = 0;
     }
 }

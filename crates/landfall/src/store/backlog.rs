@@ -1,7 +1,10 @@
 //! Writes that were read from the log and are not applied yet: a backlog of them in one piece of memory.
 //!
 //! Writes are put in as they come; when it is [sorted](Backlog::sort) they are in the order of keyspaces and keys, and those of
-//! one key in the order of their commits. Nothing here knows of the tree.
+//! one key in the order of their commits, and so are their bytes: who goes through them finds the next ones near by. Nothing here
+//! knows of the tree.
+
+use std::mem;
 
 use super::changes::Version;
 
@@ -32,6 +35,8 @@ fn head(key: &[u8]) -> u64 {
 pub(super) struct Backlog {
     bytes: Vec<u8>,
     writes: Vec<Written>,
+    /// What the bytes were in as they came.
+    spare: Vec<u8>,
 }
 
 /// A write of a backlog: a key, and what it was given.
@@ -62,7 +67,29 @@ pub(super) struct Part<'r> {
     writes: &'r [Written],
 }
 
+impl Written {
+    /// Bytes of its key and value.
+    fn len(&self) -> usize {
+        let value = match self.value {
+            REMOVED => 0,
+            value => value as usize,
+        };
+        self.key as usize + value
+    }
+}
+
 impl Backlog {
+    /// One that has none, and takes over the memory of one that was sorted: memory that is new has to be cleared first.
+    pub fn behind(sorted: &mut Backlog) -> Backlog {
+        let mut bytes = mem::take(&mut sorted.spare);
+        bytes.clear();
+        Backlog {
+            bytes,
+            writes: Vec::with_capacity(sorted.writes.len()),
+            spare: Vec::new(),
+        }
+    }
+
     pub fn push(&mut self, keyspace: u32, key: &[u8], version: Version<'_>) {
         self.writes.push(Written {
             head: head(key),
@@ -90,6 +117,13 @@ impl Backlog {
                 .cmp(&(b.keyspace, b.head))
                 .then_with(keys)
         });
+        let mut bytes = Vec::with_capacity(self.bytes.len());
+        for write in &mut self.writes {
+            let start = bytes.len();
+            bytes.extend_from_slice(&self.bytes[write.start..][..write.len()]);
+            write.start = start;
+        }
+        self.spare = mem::replace(&mut self.bytes, bytes);
     }
 
     /// What of it is of one keyspace. It is sorted.

@@ -58,7 +58,8 @@ impl<'r> Task<'r> {
         behind.cut(tasks);
     }
 
-    fn done(&self) -> Changes {
+    /// The changes; `items` is memory that is used again: what is new has to be cleared first.
+    fn done<'t>(&'t self, items: &mut Vec<Item<'t>>) -> Changes {
         let before = self.before.range(Bound::Unbounded, Bound::Unbounded);
         let before = before.filter_map(|(key, versions)| {
             let newest: Version<'_> = versions.newest_first().next()?;
@@ -66,17 +67,17 @@ impl<'r> Task<'r> {
         });
         let since = self.parts.iter().flat_map(Part::items);
         let since = since.filter(|item| item.version.lsn >= self.watermark);
-        let mut items: Vec<Item<'_>> = before.chain(since).collect();
+        items.clear();
+        items.extend(before);
+        items.extend(since);
         // Those of one key stay in the order of their commits, of which the last counts.
         items.sort_by(Item::order);
-        let mut newest: Vec<Item<'_>> = Vec::with_capacity(items.len());
-        for item in items {
-            match newest.last_mut() {
-                Some(last) if last.order(&item).is_eq() => *last = item,
-                _ => newest.push(item),
-            }
-        }
-        Changes::of_sorted(newest.iter().map(|item| (item.key, item.version)))
+        let is_newest = |(index, item): &(usize, &Item<'_>)| {
+            let next = items.get(index + 1);
+            next.is_none_or(|next| item.order(next).is_ne())
+        };
+        let newest = items.iter().enumerate().filter(is_newest);
+        Changes::of_sorted(newest.map(|(_, item)| (item.key, item.version)))
     }
 }
 
@@ -84,11 +85,11 @@ impl<'r> Task<'r> {
 fn all_done(tasks: &[Task<'_>]) -> Vec<Changes> {
     let next = AtomicUsize::new(0);
     let work = || {
-        let mut done = Vec::new();
+        let (mut done, mut items) = (Vec::new(), Vec::new());
         loop {
             let index = next.fetch_add(1, Ordering::Relaxed);
             match tasks.get(index) {
-                Some(task) => done.push((index, task.done())),
+                Some(task) => done.push((index, task.done(&mut items))),
                 None => return done,
             }
         }

@@ -56,6 +56,12 @@ impl Full {
         sorted.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 
+    /// The one that comes when this one is sorted.
+    fn next(&mut self) -> Backlog {
+        self.wait();
+        Backlog::behind(&mut self.backlog.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     fn sorted(mut self) -> Backlog {
         self.wait();
         mem::take(&mut self.backlog.lock().unwrap_or_else(PoisonError::into_inner))
@@ -227,12 +233,10 @@ impl<'a, E: Environment> Replay<'a, E> {
 
     /// What came is full.
     fn fill(&mut self) {
-        let backlog = mem::take(&mut self.backlog);
-        self.waiting += backlog.memory();
         // One is sorted at a time, while the next one comes.
-        if let Some(last) = self.full.last_mut() {
-            last.wait();
-        }
+        let next = self.full.last_mut().map(Full::next);
+        let backlog = mem::replace(&mut self.backlog, next.unwrap_or_default());
+        self.waiting += backlog.memory();
         self.full.push(Full::new(backlog));
         if self.waiting > self.most {
             self.apply();
