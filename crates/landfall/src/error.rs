@@ -66,7 +66,7 @@ pub enum Error {
     /// A file of the log is damaged, in a way that no power cut causes. Nothing was changed. See
     /// [what is reported](crate::docs::log_crash_argument).
     #[error(
-        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (of a log or a state: `Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
+        "{} is damaged at byte {offset}: {what}; restore the whole directory from a copy, or copy what can still be read (of a log or a state: `Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`; of a store whose data file is damaged: `landfall store dump`)",
         file.display()
     )]
     Corrupt {
@@ -79,7 +79,7 @@ pub enum Error {
     },
     /// A segment of the log is in none of its files. Nothing was changed.
     #[error(
-        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
+        "no file holds segment {segment} of the log{}; restore the whole directory from a copy, or copy what can still be read of a log or a state (`Salvage` and `StateSalvage`; `landfall log salvage`, `landfall state salvage`)",
         empty.as_ref().map(|name| format!(" ({name} is empty)")).unwrap_or_default()
     )]
     MissingSegment {
@@ -204,9 +204,9 @@ pub enum Error {
         "no snapshot is taken since publishing one failed ({0}): open the state again to have others taken"
     )]
     Unpublished(#[source] Arc<io::Error>),
-    /// The log of a state ends before commands that a snapshot has. No power cut causes that. Nothing was changed.
+    /// The log of a state or a store ends before what a snapshot or a checkpoint has. No power cut causes that. Nothing was changed.
     #[error(
-        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy, or copy what can still be read (`StateSalvage`, `landfall state salvage`)"
+        "the log ends before command {next} and {snapshot} has all before {end}: the log is damaged at its end, so restore the whole directory from a copy, or copy what can still be read (of a state: `StateSalvage`, `landfall state salvage`)"
     )]
     LogLost {
         /// The snapshot's name.

@@ -155,7 +155,7 @@ impl Log {
     /// Appends a record of any length. It becomes durable with a commit.
     ///
     /// Blocks while buffers are full, or a segment is being made. Returns [`Error::NoSpace`] if the disk is full; then
-    /// nothing was appended. If the space ends within a record or a batch of more than a megabyte, or of half a buffer,
+    /// nothing was appended. If the space ends within a record or a batch of more than a megabyte, half a buffer or a segment,
     /// the handle is [`Error::Poisoned`] instead: open the log again.
     pub fn append(&self, record: &[u8]) -> Result<Lsn, Error> {
         self.handle.append(record)

@@ -173,7 +173,10 @@ impl<E: Environment> DataFile<E> {
             let written = self
                 .file
                 .write(buffer.bytes(0..padded), *offset, Durability::Later);
-            written.map_err(Error::io(format!("restore a leaf in {}", self.name)))?;
+            written.map_err(error_of_write(
+                format!("restore a leaf in {}", self.name),
+                padded as u64,
+            ))?;
         }
         let synced = self.file.sync();
         synced.map_err(Error::io(format!("restore leaves in {}", self.name)))
@@ -321,11 +324,7 @@ impl<E: Environment> Shared<E> {
         let written = data
             .file
             .write(buffer.bytes(0..size), *offset, Durability::Later);
-        // Some filesystems need room even where they promised it.
-        written.map_err(|error| match error {
-            error if is_full(&error) => Error::NoSpace { bytes: size as u64 },
-            error => Error::io(format!("write {}", data.name))(error),
-        })
+        written.map_err(error_of_write(format!("write {}", data.name), size as u64))
     }
 
     fn padded(&self, bytes: &[u8]) -> usize {
@@ -366,6 +365,14 @@ impl<E: Environment> Shared<E> {
             torn: BTreeMap::new(),
         });
         Ok(())
+    }
+}
+
+/// What a write says that failed: some filesystems need room for one even where they promised it.
+pub(super) fn error_of_write(doing: String, bytes: u64) -> impl FnOnce(io::Error) -> Error {
+    move |error| match error {
+        error if is_full(&error) => Error::NoSpace { bytes },
+        error => Error::io(doing)(error),
     }
 }
 

@@ -60,17 +60,19 @@ impl<E: Environment> Shared<E> {
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
     /// for it, or what waits belongs to what is damaged, what removes alone may take as much again, and ranges that once more: else nothing
-    /// could ever be removed.
-    pub fn wait_for_room(&self, room: Room) -> Result<(), Error> {
+    /// could ever be removed. What is to be committed takes about so many `bytes`.
+    pub fn wait_for_room(&self, room: Room, bytes: usize) -> Result<(), Error> {
         let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
         let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
         let most = self.most_changes();
         let more = most.max(LEAST_REMOVALS);
         let most = match room {
             Room::Usual => None,
-            Room::Half => Some(most + more),
-            Room::Kept => Some(most + 2 * more),
+            Room::Half => Some(most.saturating_add(more)),
+            Room::Kept => Some(most.saturating_add(more.saturating_mul(2))),
         };
+        // All of it, or one commit could take what is for others.
+        let most = most.map(|most| most.saturating_sub(bytes));
         let mut met_damage = 0;
         while is_full() {
             // In a process that was forked nobody makes any.

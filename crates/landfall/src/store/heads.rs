@@ -45,6 +45,11 @@ impl Heads {
         self.heads.capacity()
     }
 
+    /// Bytes of what all keys begin with.
+    pub fn common_len(&self) -> usize {
+        self.common.len()
+    }
+
     pub fn head(&self, index: usize) -> u64 {
         self.heads[index]
     }

@@ -24,7 +24,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::counters::Written;
-use super::data_file::Pages;
+use super::data_file::{Pages, error_of_write};
 use super::extents::Extent;
 use super::options::HOME_BYTES;
 use super::protection::Protection;
@@ -319,7 +319,10 @@ impl<E: Environment> Shared<E> {
         let written = data
             .file
             .write_atomic(buffer.bytes(0..bytes.len()), *offset);
-        written.map_err(Error::io(format!("write {} whole", data.name)))
+        written.map_err(error_of_write(
+            format!("write {} whole", data.name),
+            bytes.len() as u64,
+        ))
     }
 
     /// Makes copies of these leaves durable.

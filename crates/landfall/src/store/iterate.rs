@@ -191,7 +191,7 @@ impl<E: Environment> Range<E> {
         self.has_failed = true;
         self.front = Piece::default();
         self.back = Piece::default();
-        Some(Err(error))
+        Some(Err(self.view.store.shared.error_of_reader(error)))
     }
 
     /// Reads the first piece of what is left, or the last one, and takes it away from what is left.

@@ -48,8 +48,8 @@ impl Keyspace {
     /// Gives a key a value. A key has at most 64 KiB, a value 256 MiB; see [`Error::TooLarge`].
     ///
     /// Waits while changes take more memory than they may. Returns [`Error::NoSpace`] if the disk is full: nothing was
-    /// written, and it can be tried again. More than a megabyte at once, or than half a
-    /// [buffer](crate::Options::buffer_bytes), may end this handle instead, with [`Error::Poisoned`]: open the store again.
+    /// written, and it can be tried again. More than a megabyte at once, than half a
+    /// [buffer](crate::Options::buffer_bytes), or than a segment, may end this handle instead, with [`Error::Poisoned`]: open the store again.
     pub fn insert(&self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Result<(), Error> {
         self.write(key.as_ref(), Some(value.as_ref()))
     }

@@ -8,13 +8,15 @@ use std::sync::atomic::Ordering;
 
 use super::MOST_KEY;
 use super::options::KeyspaceOptions;
-use super::protection::{Protection, ProtectionChoice, measure, require_atomic};
+use super::protection::{
+    Protection, ProtectionChoice, measure, promises_all_homes, require_atomic,
+};
 use super::record::Record;
 use super::root::MOST_KEYSPACES;
 use super::shared::Shared;
 use super::snapshots::Committing;
 use super::tree::{Keyspace, Leaves};
-use crate::environment::Environment;
+use crate::environment::{Environment, Storage};
 use crate::log::append::Room;
 use crate::{Error, Lsn};
 
@@ -76,6 +78,13 @@ impl<E: Environment> Shared<E> {
         let keyspaces = self.all_keyspaces();
         let mut options = keyspaces.iter().map(|keyspace| &keyspace.options);
         options.try_for_each(|options| self.require_protectable(options, protection))
+    }
+
+    /// Whether what was chosen by measuring can still be done, also for keyspaces that are made later.
+    pub fn is_choice_possible(&self) -> bool {
+        let promised = || self.environment.storage().atomic_writes();
+        self.protection().protection != Protection::Atomic
+            || promised().is_ok_and(|promised| promises_all_homes(&promised))
     }
 
     /// Refuses a keyspace whose leaves cannot be protected like this.

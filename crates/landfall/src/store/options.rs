@@ -59,8 +59,8 @@ impl StoreBuffer {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StoreOptions {
-    /// Bytes of memory, from 4 KiB: changes that wait to be written take half of it at most, what is known of where leaves are about 230 bytes
-    /// for each, and leaves that were read what these leave, an eighth at least. What the allocator needs besides is not in it. Default 64
+    /// Bytes of memory, from 4 KiB: changes that wait to be written take half of it at most (removals on a full disk thrice that), what is known
+    /// of where leaves are about 230 bytes for each and what its first key has over 32, and leaves that were read what these leave, an eighth at least. What the allocator needs besides is not in it. Default 64
     /// MiB.
     pub memory_bytes: usize,
     /// When commits become durable. Default [`Policy::EveryCommit`].

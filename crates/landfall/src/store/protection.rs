@@ -4,6 +4,7 @@
 //! itself, whatever the choice is by then.
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::bytes::{Cursor, put_number};
@@ -31,7 +32,7 @@ pub enum Protection {
     /// compared with, and for devices that are known to tear nothing.
     None,
     /// The cheapest of the safe ones on this disk, by a trial of about a quarter of a second. It is made once: the store remembers
-    /// what came of it. A store never has this one; [`Store::protection`](crate::Store::protection) tells what it has.
+    /// what came of it, and tries again only where that cannot be done any more. A store never has this one; [`Store::protection`](crate::Store::protection) tells what it has.
     Auto,
 }
 
@@ -198,6 +199,11 @@ pub(super) fn require_atomic<E: Environment>(
     )))
 }
 
+/// Whether writes of these sizes are not torn, whatever homes a keyspace may ask for.
+pub(super) fn promises_all_homes(promised: &RangeInclusive<u32>) -> bool {
+    promised.contains(HOME_BYTES.start()) && promised.contains(HOME_BYTES.end())
+}
+
 /// The file in which protections are tried.
 const TRIAL: &str = "landfall-trial";
 /// Bytes of a page, and pages of a round.
@@ -242,10 +248,7 @@ pub(super) fn measure<E: Environment>(environment: &E) -> Result<ProtectionChoic
 
 fn rounds<E: Environment>(environment: &E) -> std::io::Result<ProtectionCosts> {
     let storage = environment.storage();
-    // Whatever homes a keyspace may ask for.
-    let promised = storage.atomic_writes()?;
-    let is_atomic = [HOME_BYTES.start(), HOME_BYTES.end()].map(|bytes| promised.contains(bytes));
-    let is_atomic = is_atomic == [true; 2];
+    let is_atomic = promises_all_homes(&storage.atomic_writes()?);
     let file = storage.create(TRIAL)?;
     file.allocate((FILE_PAGES * PAGE) as u64)?;
     let mut buffer = Buffer::new(PAGES * PAGE);

@@ -59,6 +59,24 @@ impl<E: Environment> Shared<E> {
         key: &[u8],
         at: Option<u64>,
     ) -> Result<Option<Vec<u8>>, Error> {
+        let found = self.look_up(keyspace, key, at);
+        found.map_err(|error| self.error_of_reader(error))
+    }
+
+    /// What a reader is told: what was read after the store was closed may be what somebody else wrote since, and no damage.
+    pub fn error_of_reader(&self, error: Error) -> Error {
+        match error {
+            Error::Corrupt { .. } if self.is_closing.load(Ordering::SeqCst) => Error::Closed,
+            error => error,
+        }
+    }
+
+    fn look_up(
+        &self,
+        keyspace: &Keyspace<E>,
+        key: &[u8],
+        at: Option<u64>,
+    ) -> Result<Option<Vec<u8>>, Error> {
         self.require_open(keyspace)?;
         let at = at.unwrap_or(u64::MAX);
         let groups = E::share(&keyspace.groups);

@@ -171,7 +171,15 @@ impl OrderedWrites {
         let of_ranges = self.ranges.iter().map(|range| range.keys.bytes());
         of_writes.chain(of_ranges).sum::<usize>() as u64
     }
+
+    /// Bytes of memory that they take as changes, about.
+    pub fn memory(&self) -> usize {
+        self.bytes() as usize + (self.writes.len() + self.ranges.len()) * OF_CHANGE
+    }
 }
+
+/// Bytes of a change besides its key and value, with what is left free for others.
+const OF_CHANGE: usize = 64;
 
 /// A [`KeyspaceRange`] whose keys are elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -431,14 +431,19 @@ pub(super) fn open<E: Environment>(
         .and_then(|()| match shared.options.protection {
             // What was chosen by measuring stays, until something else is asked for, or it cannot be done where the store was moved.
             Some(Protection::Auto)
-                if shared.protection().measured.is_some()
-                    && shared.require_all_protectable().is_ok() =>
+                if shared.protection().measured.is_some() && shared.is_choice_possible() =>
             {
                 Ok(())
             }
             Some(asked) => match shared.set_protection(asked) {
-                // Where nothing can be tried, what it has stays.
-                Err(Error::NoSpace { .. }) if asked == Protection::Auto => Ok(()),
+                // Where nothing can be tried, what it has stays; if that cannot be done any more, what can be done everywhere.
+                Err(Error::NoSpace { .. }) if asked == Protection::Auto => {
+                    if shared.is_choice_possible() {
+                        Ok(())
+                    } else {
+                        shared.set_protection(Protection::Shadow).map(drop)
+                    }
+                }
                 set => set.map(drop),
             },
             None => Ok(()),

@@ -62,7 +62,6 @@ pub(crate) struct Committing {
 impl Committing {
     /// Remembers what a commit wrote as long as a transaction is open that began before.
     pub fn remember(&mut self, lsn: u64, writes: &OrderedWrites) {
-        self.forget();
         if self.transactions.oldest().is_some() {
             let keys = writes.writes.iter();
             let keys = keys.map(|write| (write.keyspace, write.key.clone()));

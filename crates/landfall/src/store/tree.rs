@@ -173,14 +173,13 @@ impl<E: Environment> Leaves<E> {
         let heads = Heads::of(slots.len(), |index| &slots[index].low);
         let bytes = slots.iter().map(|slot| slot.page.bytes()).sum();
         let keys = slots.iter().map(|slot| u64::from(slot.keys)).sum();
-        let long = slots
-            .iter()
-            .map(|slot| slot.low.len().saturating_sub(SHORT));
+        let lows = slots.iter().map(|slot| slot.low.len());
+        let long = lows.chain([heads.common_len()]);
         let leaves = Leaves {
-            heads,
             bytes,
             keys,
-            long: long.sum(),
+            long: long.map(|len| len.saturating_sub(SHORT)).sum(),
+            heads,
             slots,
         };
         if let Some(index) = leaves.index() {
