@@ -12,6 +12,9 @@ use landfall_recorder::crash::Order;
 use crate::cases::{CASES, Case};
 use crate::{Enough, Error, Progress, Stop, prove, subjects};
 
+/// Why a case of another build is not tried.
+const LEFT_OUT: &str = "it is left out of this build";
+
 /// What came of one fault.
 #[derive(Clone, Debug)]
 pub struct Entry {
@@ -60,7 +63,7 @@ pub fn run(
                 Err(error) => return Err(error),
             }
         } else {
-            Err("it is left out of this build".to_owned())
+            Err(LEFT_OUT.to_owned())
         };
         let entry = Entry { case, tried };
         done(&entry);
@@ -71,11 +74,15 @@ pub fn run(
 
 /// All of them, unless not even one could be tried.
 fn some_tried(entries: Vec<Entry>) -> Result<Vec<Entry>, Error> {
-    match entries.first() {
-        Some(Entry {
-            tried: Err(why), ..
-        }) if entries.iter().all(|one| one.tried.is_err()) => Err(Error::Refused(why.clone())),
-        _ => Ok(entries),
+    if entries.iter().any(|one| one.tried.is_ok()) {
+        return Ok(entries);
+    }
+    // What this machine lacks says more than what the build does.
+    let reasons = || entries.iter().filter_map(|one| one.tried.as_ref().err());
+    let why = reasons().find(|why| *why != LEFT_OUT);
+    match why.or_else(|| reasons().next()) {
+        Some(why) => Err(Error::Refused(why.clone())),
+        None => Ok(entries),
     }
 }
 

@@ -18,6 +18,61 @@ const EPOCHS_BEFORE: u32 = 2;
 /// Of more moments before the cut only the end is shown, about so many of them.
 const MOST_BEFORE: usize = 60;
 
+/// How many of a write's `sectors` are missing. Of those that it left as they were nobody can tell: where none of the others arrived, all
+/// are.
+pub(crate) fn missing(fate: &WriteFate, sectors: u64) -> u64 {
+    let gone = fate.arrived.iter().filter(|arrived| !**arrived).count();
+    if gone > 0 && gone == fate.arrived.len() {
+        sectors
+    } else {
+        gone as u64
+    }
+}
+
+/// What happened at an event of a device, of whose write so many sectors are missing.
+pub(crate) fn happenings(
+    recording: &Recording,
+    event: usize,
+    missing: impl FnOnce(u64) -> u64,
+    file: impl FnOnce(u64) -> Option<String>,
+) -> io::Result<Vec<Happening>> {
+    Ok(match recording.events()[event].kind {
+        EventKind::Write { offset, data } => {
+            let bytes = u64::from(data.len);
+            let sectors = bytes.div_ceil(SECTOR as u64);
+            vec![Happening::Write {
+                offset,
+                bytes,
+                sectors,
+                missing: missing(sectors),
+                file: file(offset),
+            }]
+        }
+        EventKind::Flush { .. } => vec![Happening::Flush],
+        EventKind::Forced { writes } => {
+            let writes = recording.list(writes)?;
+            let forced = writes.into_iter().filter_map(|write| {
+                let EventKind::Write { offset, .. } = recording.events()[write].kind else {
+                    return None;
+                };
+                Some(Happening::Forced { offset })
+            });
+            forced.collect()
+        }
+        EventKind::LyingFlush => vec![Happening::LyingFlush],
+        EventKind::Refused => vec![Happening::Refused],
+        EventKind::Mark(bytes) => {
+            let marks = parse_marks(&recording.bytes(bytes)?).unwrap_or_default();
+            let shown = marks.into_iter().filter_map(|mark| match mark {
+                Mark::Sent(transaction) => Some(Happening::Send { transaction }),
+                Mark::Acknowledged(transaction) => Some(Happening::Acknowledge { transaction }),
+                Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => None,
+            });
+            shown.collect()
+        }
+    })
+}
+
 /// The events around a cut after `position` events in epoch `cut`, with what became of its writes.
 fn around(
     recording: &Recording,
@@ -26,14 +81,11 @@ fn around(
     fates: &[WriteFate],
     layout: &Layout,
 ) -> io::Result<Vec<Moment>> {
-    let missing: HashMap<usize, u64> = fates
-        .iter()
-        .map(|fate| {
-            let missing = fate.arrived.iter().filter(|arrived| !**arrived);
-            (fate.event, missing.count() as u64)
-        })
-        .filter(|(_, missing)| *missing > 0)
-        .collect();
+    let lacking = fates.iter().filter(|fate| fate.arrived.contains(&false));
+    let lacking: HashMap<usize, &WriteFate> = lacking.map(|fate| (fate.event, fate)).collect();
+    // Of a write that was under way some may be there: then it was before the cut.
+    let is_torn = |fate: &WriteFate| fate.event == position && fate.arrived.contains(&true);
+    let position = position + usize::from(fates.iter().any(is_torn));
     let events = recording.events();
     let mut epoch = 0;
     let mut begin = 0;
@@ -49,56 +101,25 @@ fn around(
         }
     }
     // A write that was under way when a flush came may be missing after it, and the cut may be in the midst of an epoch.
-    let begin = missing
+    let begin = lacking
         .keys()
         .copied()
         .fold(begin.min(position), usize::min);
     let end = events.len().min(position + AFTER);
     let at = |index: usize| -> io::Result<Vec<Moment>> {
-        let event = events[index];
-        let mut moments = Vec::new();
-        let mut push = |what| {
-            moments.push(Moment {
-                ms: event.at.as_secs_f64() * 1e3,
-                node: None,
-                what,
-                after_cut: index >= position,
-            });
+        let missing_of = |sectors| {
+            let fate = lacking.get(&index);
+            fate.map_or(0, |fate| missing(fate, sectors))
         };
-        match event.kind {
-            EventKind::Write { offset, data } => {
-                let sectors = u64::from(data.len).div_ceil(SECTOR as u64);
-                push(Happening::Write {
-                    offset,
-                    bytes: u64::from(data.len),
-                    sectors,
-                    missing: missing.get(&index).copied().unwrap_or(0),
-                    file: layout.at(offset).map(|kind| layout.name(kind).to_owned()),
-                });
-            }
-            EventKind::Flush { .. } => push(Happening::Flush),
-            EventKind::Forced { writes } => {
-                for write in recording.list(writes)? {
-                    if let EventKind::Write { offset, .. } = events[write].kind {
-                        push(Happening::Forced { offset });
-                    }
-                }
-            }
-            EventKind::LyingFlush => push(Happening::LyingFlush),
-            EventKind::Refused => push(Happening::Refused),
-            EventKind::Mark(bytes) => {
-                for mark in parse_marks(&recording.bytes(bytes)?).unwrap_or_default() {
-                    match mark {
-                        Mark::Sent(transaction) => push(Happening::Send { transaction }),
-                        Mark::Acknowledged(transaction) => {
-                            push(Happening::Acknowledge { transaction });
-                        }
-                        Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => {}
-                    }
-                }
-            }
-        }
-        Ok(moments)
+        let file = |offset| layout.at(offset).map(|kind| layout.name(kind).to_owned());
+        let all = happenings(recording, index, missing_of, file)?;
+        let moments = all.into_iter().map(|what| Moment {
+            ms: events[index].at.as_secs_f64() * 1e3,
+            node: None,
+            what,
+            after_cut: index >= position,
+        });
+        Ok(moments.collect())
     };
     let mut moments = Vec::new();
     for index in (begin..position).rev() {

@@ -132,9 +132,8 @@ impl<'a> Worker<'a> {
             Checked::Judged(judgement) if !judgement.kept() => {}
             _ => return first,
         }
-        if let Some(process) = &mut self.check_process {
-            process.before_second_check();
-        }
+        // That it ended meanwhile keeps nobody from checking once more.
+        self.ended_since();
         match (first, self.check_once(name, position, Turn::Second)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 failed_once(name, &first)
@@ -194,13 +193,23 @@ impl<'a> Worker<'a> {
         };
         let checked = self.inspect(mount.target(), said, known_errors, turn);
         match mount.unmount() {
-            Ok(()) => checked,
+            Ok(()) => match (&checked, self.ended_since()) {
+                (Checked::Judged(judgement), Some(how)) if judgement.kept() => {
+                    Checked::Unchecked(format!("the store had answered for {name}, and then {how}"))
+                }
+                _ => checked,
+            },
             Err(error) => {
                 let why = format!("{name} cannot be unmounted again: {error}");
                 self.stuck = Some(why.clone());
                 Checked::Unchecked(why)
             }
         }
+    }
+
+    /// How the process that checks ended after it had answered, if it did.
+    fn ended_since(&mut self) -> Option<String> {
+        self.check_process.as_mut()?.take_end()
     }
 
     /// Describes the filesystem as it was when the recording began.

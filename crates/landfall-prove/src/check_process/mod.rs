@@ -160,8 +160,8 @@ impl CheckProcess {
         directory: &Path,
         stop: &Stop,
     ) -> Result<Result<Recovered, SubjectError>, String> {
-        if let Some(how) = self.ended_since() {
-            self.running = None;
+        // Most often that is seen as soon as the state is put away.
+        if let Some(how) = self.take_end() {
             return Ok(Err(SubjectError(format!(
                 "the store had answered for the state before, and then {how}"
             ))));
@@ -188,15 +188,14 @@ impl CheckProcess {
         })
     }
 
-    /// Before the state that was checked last is checked once more: that it ended meanwhile keeps nobody from that.
-    pub fn before_second_check(&mut self) {
-        if self.ended_since().is_some() {
-            self.running = None;
-        }
+    /// How it ended after its last answer, if it did: that says nothing of the next state, for which another one is started.
+    pub fn take_end(&mut self) -> Option<String> {
+        let how = self.ended()?;
+        self.running = None;
+        Some(how)
     }
 
-    /// How it ended after its last answer, if it did: that says nothing of the next state.
-    fn ended_since(&mut self) -> Option<String> {
+    fn ended(&mut self) -> Option<String> {
         let running = self.running.as_mut()?;
         let status = running.process.wait(Duration::ZERO).ok()??;
         let words = running.new_words().ok()?;
@@ -369,7 +368,7 @@ mod tests {
         assert!(why.ends_with(said), "{why}");
         assert!(checks.running.is_none());
         checks.running = Some(ended());
-        checks.before_second_check();
+        checks.take_end();
         assert!(checks.running.is_none());
     }
 }

@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::io;
 
-use landfall_recorder::crash::Walker;
-use landfall_recorder::{EventKind, SECTOR};
-use landfall_results::proof::{FailingState, Happening, Moment};
+use landfall_recorder::EventKind;
+use landfall_recorder::crash::{Walker, WriteFate};
+use landfall_results::proof::{FailingState, Moment};
 
 use super::ClusterStateName;
 use super::name::Fate;
 use super::survey::node_state;
 use super::worker::Case;
 use crate::judge::Judgement;
-use crate::subject::{Mark, parse_marks};
+use crate::timeline::{happenings, missing};
 
-/// Events shown before the cut, and after it.
+/// Moments shown before the cut, at least if there are so many, and events after it.
 const BEFORE: usize = 60;
 const AFTER: usize = 6;
 
@@ -41,7 +41,7 @@ pub(super) fn failing(
 fn around(case: &Case<'_>, name: &ClusterStateName) -> io::Result<Vec<Moment>> {
     let site = case.recording;
     let cut = case.cut(name.moment);
-    let mut missing: HashMap<(usize, usize), u64> = HashMap::new();
+    let mut fates: HashMap<(usize, usize), WriteFate> = HashMap::new();
     for (node, fate) in name.fates.iter().enumerate() {
         if !matches!(fate, Fate::Cut(_)) {
             continue;
@@ -49,64 +49,47 @@ fn around(case: &Case<'_>, name: &ClusterStateName) -> io::Result<Vec<Moment>> {
         let mut walker = Walker::new(&site.devices()[node])?;
         let state = node_state(&walker, name.seed, *fate, cut[node]);
         for fate in walker.fates_before(&state, cut[node])? {
-            let sectors = fate.arrived.iter().filter(|arrived| !**arrived).count();
-            missing.insert((node, fate.event), sectors as u64);
+            fates.insert((node, fate.event), fate);
         }
     }
-    let mut moments = Vec::new();
-    let first = name.moment.saturating_sub(BEFORE);
-    for (place, (node, event)) in site.in_order().enumerate().skip(first).take(BEFORE + AFTER) {
+    let events: Vec<(usize, usize)> = site.in_order().take(name.moment + AFTER).collect();
+    let at = |place: usize| -> io::Result<Vec<Moment>> {
+        let (node, event) = events[place];
         let recording = &site.devices()[node];
-        let event_of = recording.events()[event];
-        let mut push = |node: Option<usize>, what| {
-            moments.push(Moment {
-                ms: event_of.at.as_secs_f64() * 1e3,
-                node: node.map(|node| node as u64),
-                what,
-                after_cut: place >= name.moment,
-            });
-        };
-        match event_of.kind {
-            EventKind::Write { offset, data } => {
-                let sectors = u64::from(data.len).div_ceil(SECTOR as u64);
-                let missing = match name.fates[node] {
-                    // It is as before all of them.
-                    Fate::Begun => sectors,
-                    _ => missing.get(&(node, event)).copied().unwrap_or(0),
-                };
-                push(
-                    Some(node),
-                    Happening::Write {
-                        offset,
-                        bytes: u64::from(data.len),
-                        sectors,
-                        missing,
-                        file: None,
-                    },
-                );
-            }
-            EventKind::Flush { .. } => push(Some(node), Happening::Flush),
-            EventKind::LyingFlush => push(Some(node), Happening::LyingFlush),
-            EventKind::Refused => push(Some(node), Happening::Refused),
-            EventKind::Forced { writes } => {
-                for write in recording.list(writes)? {
-                    if let EventKind::Write { offset, .. } = recording.events()[write].kind {
-                        push(Some(node), Happening::Forced { offset });
-                    }
-                }
-            }
-            EventKind::Mark(bytes) => {
-                for mark in parse_marks(&recording.bytes(bytes)?).unwrap_or_default() {
-                    match mark {
-                        Mark::Sent(transaction) => push(None, Happening::Send { transaction }),
-                        Mark::Acknowledged(transaction) => {
-                            push(None, Happening::Acknowledge { transaction });
-                        }
-                        Mark::Began(_) | Mark::Ended(_) | Mark::Counted(..) => {}
-                    }
-                }
-            }
+        let is_mark = matches!(recording.events()[event].kind, EventKind::Mark(_));
+        let after_cut = place >= name.moment;
+        // The node had no power any more, whatever its kernel went on to write. Marks are the client's.
+        if !is_mark && !after_cut && event >= cut[node] {
+            return Ok(Vec::new());
         }
+        let missing_of = |sectors| match name.fates[node] {
+            // It is as before all of them.
+            Fate::Begun => sectors,
+            _ => {
+                let fate = fates.get(&(node, event));
+                fate.map_or(0, |fate| missing(fate, sectors))
+            }
+        };
+        let all = happenings(recording, event, missing_of, |_| None)?;
+        let moments = all.into_iter().map(|what| Moment {
+            ms: recording.events()[event].at.as_secs_f64() * 1e3,
+            node: (!is_mark).then_some(node as u64),
+            what,
+            after_cut,
+        });
+        Ok(moments.collect())
+    };
+    // Marks of what is not shown leave room for what was before.
+    let mut moments = Vec::new();
+    for place in (0..name.moment.min(events.len())).rev() {
+        if moments.len() >= BEFORE {
+            break;
+        }
+        moments.extend(at(place)?.into_iter().rev());
+    }
+    moments.reverse();
+    for place in name.moment.min(events.len())..events.len() {
+        moments.extend(at(place)?);
     }
     Ok(moments)
 }
