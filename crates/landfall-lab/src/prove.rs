@@ -83,6 +83,7 @@ impl<'a> Run<'a> {
                 filesystem_spec: Some(first.results.filesystem_spec.clone()),
                 size_bytes: Some(first.results.device_bytes),
                 latency: None,
+                below: None,
             },
             filesystem: first.filesystem.clone(),
             notices,

@@ -70,6 +70,7 @@ fn made(kind: SiteKind, filesystem_spec: FilesystemSpec) -> SiteDescription {
         filesystem_spec: Some(filesystem_spec),
         size_bytes: Some(1 << 30),
         latency: None,
+        below: None,
     }
 }
 

@@ -115,10 +115,18 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
 fn measured(results: &Results) -> String {
     let directory = &results.directory;
     let place = match results.site.text() {
-        Some(made) => format!("On {made}, made in {directory}"),
+        Some(made) => {
+            let below = results.site.below.as_ref();
+            let below = below.map_or_else(String::new, |below| format!(" ({below})"));
+            format!("On {made}, made in {directory}{below}")
+        }
         None => format!("In {directory}: {}", facts::place(&results.filesystem)),
     };
-    format!("{place}; {}.", effort(results))
+    format!(
+        "{place}; Linux {}; {}.",
+        results.host.kernel,
+        effort(results)
+    )
 }
 
 /// Claims that were judged, a line each, as far as there is room.

@@ -20,7 +20,7 @@ use landfall_os::{
 use landfall_recorder::{Options, Recorder};
 
 use crate::scratch_fs::{BackingDevice, FilesystemSpec, ScratchFilesystem};
-use crate::{Error, Notice, Stop, Weight};
+use crate::{Error, Notice, Stop, Weight, facts};
 use landfall_os::humanize::bytes_text;
 
 /// How long to wait for a device to finish what it is doing.
@@ -86,11 +86,14 @@ impl Site {
             _ => BackingDevice::image(&directory, size, stop),
         }?;
         let made = ScratchFilesystem::make(filesystem_spec, backing, stop)?;
+        // What cannot be told of it is no reason to measure nothing.
+        let below = || Filesystem::of(&directory).ok().as_ref().map(facts::place);
         let description = SiteDescription {
             kind,
             filesystem_spec: Some(filesystem_spec.clone()),
             size_bytes: Some(size),
             latency: latency.map(ToString::to_string),
+            below: (kind == SiteKind::Loop).then(below).flatten(),
         };
         Self::new(directory, Some(made), description)
     }

@@ -97,6 +97,10 @@ pub struct SiteDescription {
     pub size_bytes: Option<u64>,
     /// Which device's times the recorder took, if any.
     pub latency: Option<String>,
+    /// What the directory stands on in which it was made, in short: `ext4 on vda (virtio)`. Of a device in memory, or that counts alone,
+    /// nothing is there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<String>,
 }
 
 impl SiteDescription {
@@ -175,6 +179,7 @@ mod tests {
             filesystem_spec: Some("ext4,barrier=0".parse().unwrap()),
             size_bytes: Some(256 << 20),
             latency: Some("hdd-7200".into()),
+            below: None,
         };
         assert_eq!(
             made.text().as_deref(),
