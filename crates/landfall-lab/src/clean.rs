@@ -4,7 +4,7 @@
 //! leaves. More is there only if another program of the run lives on, or if something hangs.
 
 use std::fs;
-use std::io;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use landfall_os::{AttachedLoop, abandoned_in, attached_loops, mounts_under, unmount};
@@ -29,9 +29,12 @@ pub fn clean(directories: &[PathBuf], dry_run: bool) -> Result<Cleaned, Error> {
         if seen.contains(&directory) {
             continue;
         }
-        let found = abandoned_in(&directory);
         let doing = format!("cannot look into {}", directory.display());
-        abandoned.extend(found.map_err(Error::io(doing))?);
+        let found = abandoned_in(&directory).map_err(|error| match error.kind() {
+            ErrorKind::PermissionDenied => Error::Refused(format!("{doing}: {error}")),
+            _ => Error::io(doing)(error),
+        });
+        abandoned.extend(found?);
         seen.push(directory);
     }
     let mut cleaned = Cleaned::default();

@@ -52,7 +52,7 @@ pub struct Advise {
     pub write: Vec<(System, PathBuf)>,
 
     /// Print every command that measures or proves what is missing, not only a few.
-    #[arg(long, conflicts_with_all = ["check", "workload"])]
+    #[arg(long)]
     pub missing: bool,
 
     /// Print all tables instead of the one screen: every value of every setting with its evidence.
@@ -60,7 +60,7 @@ pub struct Advise {
     pub tables: bool,
 
     /// Print what would be measured and proven first, with its expected time, and run nothing.
-    #[arg(long, conflicts_with_all = ["workload", "write", "missing", "tables", "json"])]
+    #[arg(long, conflicts_with_all = ["systems", "workload", "write", "missing", "tables", "witness", "json"])]
     pub list: bool,
 
     /// What a witness found of this disk: a document of 'landfall witness check --json'. If it lost acknowledged writes in a

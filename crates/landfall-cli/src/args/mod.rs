@@ -9,7 +9,7 @@ mod store;
 mod witness;
 pub mod words;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueHint};
@@ -219,7 +219,7 @@ impl<A: ExperimentArguments> OneExperiment<A> {
 #[derive(Args)]
 pub struct Listing {
     /// Print the plan with its expected time and bytes, and run nothing.
-    #[arg(long, help_heading = "What to measure")]
+    #[arg(long, help_heading = "What to measure", conflicts_with_all = ["json", "markdown", "csv", "tsv", "tables"])]
     pub list: bool,
 }
 
@@ -352,6 +352,9 @@ pub struct Compare {
 /// A configuration file of one system.
 fn config_of_one(text: &str) -> Result<(System, PathBuf), String> {
     let NamedConfig { systems, path } = text.parse()?;
+    if path == Path::new("-") {
+        return Err("a configuration is written into a file: name one".to_owned());
+    }
     match systems.as_slice() {
         [system] => Ok((*system, path)),
         several => {

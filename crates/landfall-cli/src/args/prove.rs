@@ -88,7 +88,7 @@ pub struct Prove {
     pub subject: Option<String>,
 
     /// Print the subjects with their settings, and prove nothing.
-    #[arg(long, conflicts_with_all = ["subject", "self_test", "catalogue", "seeds"], conflicts_with_all = OF_ONE_PROOF, conflicts_with_all = OF_RESULTS)]
+    #[arg(long, conflicts_with_all = ["subject", "self_test", "catalogue", "seeds", "in_uml"], conflicts_with_all = OF_ONE_PROOF, conflicts_with_all = OF_RESULTS)]
     pub list: bool,
 
     /// Prove what is known to be safe and what is known to lose data, and say whether each was told

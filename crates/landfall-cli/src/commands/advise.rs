@@ -22,7 +22,7 @@ use landfall_results::witness::Witnessed;
 use crate::args::Advise;
 use crate::commands::compare::read;
 use crate::commands::documents::{
-    EmptyDirectories, check_files, command_line, prepare_directory, report_files, write_named,
+    check_files, command_line, is_stdout, prepare_directory, report_files, write_named,
     write_report,
 };
 use crate::commands::files::write_file;
@@ -34,11 +34,19 @@ use crate::exit::{Code, Failure};
 use crate::terminal::{complain, remark, table};
 
 pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
-    check_outputs(arguments)?;
-    let json = arguments.json.as_deref();
     if arguments.list {
         return print_bytes(listing(arguments)?.as_bytes());
     }
+    // From here on something may be left behind.
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
+    // The other files may be in it.
+    let report = match reported(arguments)? {
+        Some(directory) => Some((directory.clone(), prepare_directory(&directory)?)),
+        None => None,
+    };
+    check_outputs(arguments)?;
+    let json = arguments.json.as_deref();
     let here = Scope::here();
     let scope = if arguments.systems.is_empty() {
         here.clone()
@@ -52,8 +60,7 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
         results,
         measured,
         kept,
-        report,
-    } = evidence(arguments, quiet)?;
+    } = evidence(arguments, quiet, &stop)?;
     let are_named = arguments.path.iter().any(|path| path.is_file());
     let report_name = match (&arguments.report, are_named) {
         // Where they will be named again.
@@ -207,6 +214,16 @@ fn shown(arguments: &Advise, advice: &Advice, scope: &Scope, page: Option<&str>)
     workload + &text::lines(&checks)
 }
 
+/// Where the report goes, if there is to be one.
+fn reported(arguments: &Advise) -> Result<Option<PathBuf>, Failure> {
+    Ok(match directory(arguments)? {
+        None => arguments.report.clone(),
+        // What is checked may lie where its reader may not write.
+        Some(_) if only_checks(arguments) => None,
+        Some(_) => Some(report_of(arguments)),
+    })
+}
+
 fn report_of(arguments: &Advise) -> PathBuf {
     arguments.report.clone().unwrap_or_else(|| REPORT.into())
 }
@@ -219,13 +236,11 @@ struct Evidence {
     measured: Code,
     /// What keeping that came to.
     kept: Result<(), Failure>,
-    /// Where the report goes, if there is to be one; it is removed again if none gets there.
-    report: Option<(PathBuf, EmptyDirectories)>,
 }
 
-fn evidence(arguments: &Advise, quiet: bool) -> Result<Evidence, Failure> {
+fn evidence(arguments: &Advise, quiet: bool, stop: &Stop) -> Result<Evidence, Failure> {
     match directory(arguments)? {
-        Some(directory) => of_directory(arguments, &directory, quiet),
+        Some(directory) => of_directory(arguments, &directory, quiet, stop),
         None => of_documents(arguments),
     }
 }
@@ -252,25 +267,24 @@ fn of_documents(arguments: &Advise) -> Result<Evidence, Failure> {
         let text = "there is no results document";
         return Err(Failure::new(Code::Usage, text));
     };
-    let report = match &arguments.report {
-        Some(directory) => Some((directory.clone(), prepare_directory(directory)?)),
-        None => None,
-    };
     Ok(Evidence {
         results,
         measured: Code::Measured,
         kept: Ok(()),
-        report,
     })
 }
 
-fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evidence, Failure> {
+fn of_directory(
+    arguments: &Advise,
+    directory: &Path,
+    quiet: bool,
+    stop: &Stop,
+) -> Result<Evidence, Failure> {
     let report = report_of(arguments);
     let name = canonical_directory(directory)?.display().to_string();
     let now = filesystem_of(directory)?;
     let mut documents = kept(&report, &name, &now);
     let is_measured = documents.iter().any(is_of_writes);
-    // What is checked may lie where its reader may not write.
     if only_checks(arguments) {
         if !is_measured {
             documents.push(Results::unmeasured(directory, &command_line())?);
@@ -279,13 +293,11 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
             results: merged(documents, &name, &now)?,
             measured: Code::Measured,
             kept: Ok(()),
-            report: None,
         });
     }
-    let unless_written = prepare_directory(&report)?;
     let (mut code, mut kept) = (Code::Measured, Ok(()));
     if !is_measured {
-        let (measured, closed) = measured(directory, quiet)?;
+        let (measured, closed) = measured(directory, quiet, stop)?;
         measured
             .failures()
             .for_each(|notice| complain(&notice.text));
@@ -297,7 +309,6 @@ fn of_directory(arguments: &Advise, directory: &Path, quiet: bool) -> Result<Evi
         results: merged(documents, &name, &now)?,
         measured: code,
         kept,
-        report: Some((report, unless_written)),
     })
 }
 
@@ -354,17 +365,19 @@ fn kept(report: &Path, directory: &str, now: &Filesystem) -> Vec<Results> {
 }
 
 /// The standard plan, with proofs where they can be had; and what cleaning up came to.
-fn measured(directory: &Path, quiet: bool) -> Result<(Results, Result<(), Error>), Failure> {
-    let stop = Stop::default();
-    crate::terminal::stop_on_signals(&stop)?;
-    let site = Site::make(&SiteSpec::Directory, directory, 0, &stop)?;
+fn measured(
+    directory: &Path,
+    quiet: bool,
+    stop: &Stop,
+) -> Result<(Results, Result<(), Error>), Failure> {
+    let site = Site::make(&SiteSpec::Directory, directory, 0, stop)?;
     let plans = plans(&site);
     if !quiet {
         remark(&plans.sentence(&site));
     }
     let trials = plans.plans.iter().map(|plan| plan.trials()).sum();
     let mut display = Display::new(quiet, trials, false);
-    lab::measured(site, &plans.plans, &command_line(), &stop, &mut display)
+    lab::measured(site, &plans.plans, &command_line(), stop, &mut display)
 }
 
 /// What would be measured and proven, and how long that takes.
@@ -402,8 +415,20 @@ fn require_files(system: System) -> Result<(), Failure> {
     Err(Failure::new(Code::Usage, text))
 }
 
-/// Finds out before anything is measured that a file has nowhere to go, or would replace what is read.
+/// Finds out before anything is measured that a file has nowhere to go, or would replace what is read, and that something is asked for
+/// which is not printed.
 fn check_outputs(arguments: &Advise) -> Result<(), Failure> {
+    let is_answer = !arguments.check.is_empty() || arguments.workload.is_some();
+    let unprinted = if arguments.missing && is_answer && !arguments.tables {
+        "--missing is printed with the advice, or with --tables: leave out --check and --workload, or add --tables"
+    } else if is_stdout(&arguments.json) && (arguments.tables || arguments.missing) {
+        "only one of --json -, --tables and --missing can have standard output"
+    } else {
+        ""
+    };
+    if !unprinted.is_empty() {
+        return Err(Failure::new(Code::Usage, unprinted));
+    }
     let documents = arguments.path.iter().filter(|path| path.is_file());
     let documents = documents.map(|path| ("a document that is read", path.clone()));
     let checked = arguments.check.iter();

@@ -16,7 +16,7 @@ use landfall_results::proof::{Outcome as ProofOutcome, ProofResults, summary_tex
 
 use crate::args::{CampaignCommand, CampaignFetch, CampaignMerge, CampaignRun};
 use crate::commands::documents::{is_stdout, write_named};
-use crate::commands::files::check_file;
+use crate::commands::files::{check_file, parent};
 use crate::commands::{ended, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{complain, remark, stop_on_signals};
@@ -181,6 +181,22 @@ fn merged(location: &Location) -> Result<(Plan, Campaign), Failure> {
     Ok((plan, campaign))
 }
 
+/// Whether a file lies outside of what a campaign has in a directory: its plan and its results are read again.
+fn check_outside(location: &Location, path: &Path) -> Result<(), Failure> {
+    let kept = Path::new(&location.place).join(location.campaign.to_string());
+    let directory = parent(path).canonicalize();
+    match (kept.canonicalize(), directory) {
+        (Ok(kept), Ok(directory)) if directory.starts_with(&kept) => {
+            let text = format!(
+                "{} lies in the campaign itself; name a file elsewhere",
+                path.display()
+            );
+            Err(Failure::new(Code::Usage, text))
+        }
+        _ => Ok(()),
+    }
+}
+
 fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
     if let Some(path) = arguments
         .json
@@ -188,6 +204,7 @@ fn merge(arguments: &CampaignMerge) -> Result<Code, Failure> {
         .filter(|path| *path != Path::new("-"))
     {
         check_file(path)?;
+        check_outside(&arguments.campaign, path)?;
     }
     let location = &arguments.campaign;
     let (plan, merged) = merged(location)?;

@@ -62,16 +62,21 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::new(Code::Failed, text)
 }
 
-/// Whether two names are of one file, which need not be there, however its directory is written; `-` is no file.
+/// Whether two names are of one file, which need not be there, however its directory is written and whatever links lead to it; `-` is
+/// no file.
 pub fn is_same_file(a: &Path, b: &Path) -> bool {
     let full = |path: &Path| -> Option<PathBuf> {
         let name = path.file_name().filter(|_| path != Path::new("-"))?;
-        Some(parent(path).canonicalize().ok()?.join(name))
+        let linked = path.canonicalize();
+        linked
+            .or_else(|_| Ok::<_, io::Error>(parent(path).canonicalize()?.join(name)))
+            .ok()
     };
     a == b || full(a).is_some_and(|a| full(b) == Some(a))
 }
 
-fn parent(path: &Path) -> &Path {
+/// The directory of a file.
+pub fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
@@ -103,6 +108,10 @@ mod tests {
                 "{other}"
             );
         }
+        fs::write(&file, "").unwrap();
+        let link = directory.path().join("link");
+        std::os::unix::fs::symlink(&file, &link).unwrap();
+        assert!(is_same_file(&file, &link) && is_same_file(&link, &link));
         let here = std::env::current_dir().unwrap();
         assert!(is_same_file(Path::new("out"), &here.join("out")));
         assert!(!is_same_file(Path::new("-"), &here.join("-")));

@@ -22,13 +22,14 @@ pub fn run(lab: Lab, quiet: bool) -> Result<Code, Failure> {
     }
     // Making the report's directory must not make this one.
     canonical_directory(&request.dir)?;
+    // From here on something may be left behind.
+    let stop = Stop::default();
+    crate::terminal::stop_on_signals(&stop)?;
     // The other files may be in it. A site that is refused is said first.
     let prepared = prepare_report(&output.documents);
     if prepared.is_ok() {
         check(output)?;
     }
-    let stop = Stop::default();
-    crate::terminal::stop_on_signals(&stop)?;
     let trials = plans.iter().map(|plan| plan.trials()).sum();
     let mut display = Display::new(quiet, trials, output.tsv);
     let site = open_site(&request, &stop, &mut display);

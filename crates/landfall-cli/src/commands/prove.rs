@@ -48,21 +48,14 @@ fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
         return print_bytes(listing().as_bytes());
     }
     let kept = [
-        ("--keep-recording", workload.keep_recording.as_deref()),
-        ("--keep-image", states.keep_image.as_deref()),
+        ("--keep-recording", workload.keep_recording.clone()),
+        ("--keep-image", states.keep_image.clone()),
     ];
+    let recording = workload.recording.clone();
     let directory = workload.directory.as_deref();
     let directory = directory
         .map(landfall_lab::canonical_directory)
         .transpose()?;
-    // The other files may be in it.
-    let prepared = (!lists_faults).then(|| prepare_report(&documents));
-    let _unless_written = prepared.transpose()?;
-    let recording = workload.recording.as_deref();
-    documents.check(recording.map(|path| ("--recording", path)), &kept)?;
-    for path in kept.into_iter().filter_map(|(_, path)| path) {
-        check_plain_file(path)?;
-    }
     // What is wrong with the command line is said before anything is started.
     let plan = match (tests_itself || lists_faults, workload.nodes) {
         (true, _) => Planned::SelfTest,
@@ -83,9 +76,21 @@ fn proven(prove_arguments: Prove, quiet: bool) -> Result<Code, Failure> {
             directory.as_deref(),
         )?),
     };
-    let place = directory.clone().unwrap_or_else(std::env::temp_dir);
+    // From here on something may be left behind.
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;
+    // The other files may be in it.
+    let prepared = (!lists_faults).then(|| prepare_report(&documents));
+    let _unless_written = prepared.transpose()?;
+    let recording = recording.as_deref().map(|path| ("--recording", path));
+    let kept = kept
+        .each_ref()
+        .map(|(option, path)| (*option, path.as_deref()));
+    documents.check(recording, &kept)?;
+    for path in kept.into_iter().filter_map(|(_, path)| path) {
+        check_plain_file(path)?;
+    }
+    let place = directory.clone().unwrap_or_else(std::env::temp_dir);
     let offer = match &plan {
         Planned::OfDisk(plan) => plan.offer,
         _ => Offer::default(),

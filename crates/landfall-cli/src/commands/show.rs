@@ -13,7 +13,7 @@ use crate::commands::documents::{
 };
 use crate::commands::files::write_file;
 use crate::commands::history::NEWEST;
-use crate::commands::print_bytes;
+use crate::commands::{first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::table;
 
@@ -29,11 +29,16 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
         ("--csv", arguments.csv.as_deref()),
     ];
     check_files(&taken, named)?;
-    let results = read(&arguments.file)?;
-    if let Some(report) = &arguments.report {
-        let advice = advise(&results, &report.display().to_string(), None);
-        write_report(report, &results, &advice, &Scope::here())?;
+    if arguments.tables && outputs.into_iter().any(is_stdout) {
+        let text = "only one of --markdown -, --csv - and --tables can have standard output";
+        return Err(Failure::new(Code::Usage, text));
     }
+    let results = read(&arguments.file)?;
+    // Each whatever became of the others.
+    let reported = arguments.report.as_ref().map_or(Ok(()), |report| {
+        let advice = advise(&results, &report.display().to_string(), None);
+        write_report(report, &results, &advice, &Scope::here())
+    });
     let text = |path: &Option<_>, text: &dyn Fn() -> String| -> Result<(), Failure> {
         match path.as_deref() {
             None => Ok(()),
@@ -41,8 +46,9 @@ pub fn run(arguments: &Show) -> Result<Code, Failure> {
             Some(path) => write_file(path, text().as_bytes()),
         }
     };
-    text(&arguments.markdown, &|| markdown(&table::results(&results)))?;
-    text(&arguments.csv, &|| export::csv(&results))?;
+    let tabulated = text(&arguments.markdown, &|| markdown(&table::results(&results)));
+    let listed = text(&arguments.csv, &|| export::csv(&results));
+    first_failure([reported, tabulated, listed])?;
     if outputs.into_iter().any(is_stdout) {
         return Ok(Code::Measured);
     }

@@ -18,8 +18,7 @@ use crate::args::{
     TokenArguments, Witness, WitnessCheck, WitnessCommand, WitnessServe, WitnessStatus,
     WitnessTarget, WitnessWrite,
 };
-use crate::commands::documents::{is_stdout, write_named};
-use crate::commands::files::check_file;
+use crate::commands::documents::{check_files, is_stdout, write_named};
 use crate::commands::{self, first_failure, print_bytes};
 use crate::exit::{Code, Failure};
 use crate::terminal::{remark, stop_on_signals};
@@ -173,8 +172,8 @@ fn run_write(arguments: &WitnessWrite, quiet: bool) -> Result<Code, Failure> {
 }
 
 fn run_check(arguments: &WitnessCheck) -> Result<Code, Failure> {
-    check_json(arguments.json.as_deref())?;
     let target = &arguments.target;
+    check_json(arguments.json.as_deref(), &target.token)?;
     let (place, token) = reach(target)?;
     let mut client = Client::connect(&target.host, &token)?;
     let checked = check(&mut client, &place, target.cut.map(Into::into))?;
@@ -187,7 +186,7 @@ fn run_check(arguments: &WitnessCheck) -> Result<Code, Failure> {
 }
 
 fn run_status(arguments: &WitnessStatus) -> Result<Code, Failure> {
-    check_json(arguments.json.as_deref())?;
+    check_json(arguments.json.as_deref(), &arguments.token)?;
     let token = token(&arguments.token)?;
     let mut client = Client::connect(&arguments.host, &token)?;
     let known = status(&mut client)?;
@@ -196,9 +195,10 @@ fn run_status(arguments: &WitnessStatus) -> Result<Code, Failure> {
     Ok(Code::Measured)
 }
 
-fn check_json(json: Option<&Path>) -> Result<(), Failure> {
-    json.filter(|path| *path != Path::new("-"))
-        .map_or(Ok(()), check_file)
+fn check_json(json: Option<&Path>, token: &TokenArguments) -> Result<(), Failure> {
+    let token = token.token_file.iter();
+    let read: Vec<_> = token.map(|path| ("--token-file", path.clone())).collect();
+    check_files(&read, [("--json", json)])
 }
 
 /// The text, unless standard output has the document; and the document where it was asked for, whatever became of that.

@@ -124,7 +124,8 @@ pub fn merge(mut documents: Vec<Results>) -> Result<Option<Results>, Error> {
     Ok(Some(all))
 }
 
-/// Takes over what another run proved of the same series, unless this one did so and lost no less.
+/// Takes over what another run proved of the same series, unless this one did so and lost no less. What it lost counts also of a series
+/// that this one did not measure.
 fn keep_proofs(known: &mut Found, other: &Found) {
     let series = match known {
         Found::Sync(sync) => &mut sync.series,
@@ -133,11 +134,16 @@ fn keep_proofs(known: &mut Found, other: &Found) {
     };
     // Whether it lost something, if it was proven.
     let lost = |one: &Series| one.proven().map(|proof| proof.losing > 0);
-    for one in series.iter_mut().filter(|one| one.is_measured()) {
-        let mut others = other.series().iter();
-        let other = others.find(|other| other.key == one.key);
-        if let Some(other) = other.filter(|other| lost(other) > lost(one)) {
-            one.proof = other.proof.clone();
+    for other in other.series() {
+        match series.iter_mut().find(|one| one.key == other.key) {
+            Some(one) if lost(other) > lost(one) => one.proof = other.proof.clone(),
+            Some(_) => {}
+            None if lost(other) == Some(true) => series.push(Series {
+                proof: other.proof.clone(),
+                unsupported: Some("the newest run left it out".to_owned()),
+                ..Series::new(other.axes.clone())
+            }),
+            None => {}
         }
     }
 }

@@ -331,7 +331,8 @@ impl AtRisk {
         };
         self.published.judge(
             format!(
-                "crash states from which it did not recover, or recovered wrong{lost}, of {states}"
+                "{}crash states from which it did not recover, or recovered wrong{lost}, of {states}",
+                proof.least_text()
             ),
             Estimate::of(&[at_risk as f64]),
             self.obstacle(proof).map(|why| (Verdict::CannotBeTold, why)),

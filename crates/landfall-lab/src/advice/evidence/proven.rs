@@ -6,6 +6,7 @@ use crate::advice::result::{Basis, Proof};
 use crate::advice::subject;
 use crate::rules::{self, Choice, Rule, System, is_same};
 use crate::sync::safety::way;
+use crate::sync::{SyncResults, find};
 use crate::torn::{TornProof, TornResults};
 use landfall_results::FilesystemSpec;
 use landfall_results::proof::{
@@ -33,7 +34,9 @@ impl Evidence<'_> {
             })
         };
         direct.or_else(alike).or_else(|| {
-            let series = self.strategy(choice.write?)?;
+            // What was lost counts, whether the newest run measured it or not.
+            let all = &self.results.first::<SyncResults>()?.series;
+            let series = find(all, &choice.write?)?;
             let proof = series.proof.as_ref()?;
             (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
                 subject: way(series),

@@ -12,6 +12,7 @@ use landfall_results::{Metric, Series};
 use crate::binlog::{BinlogResults, Section, beside, sections, summary_text};
 use crate::configuration::views::charts::{Line, Row, clients, costs, rates};
 use crate::configuration::views::tables::{clients_text, measured, preparation};
+use crate::rules::{self, System};
 use crate::views;
 
 const SETTINGS: [&str; 2] = ["sync_binlog=0", "sync_binlog=1"];
@@ -181,17 +182,16 @@ fn others(binlog: &BinlogResults) -> Option<Chapter> {
     Chapter::of_figures(title, about.join(" "), figures)
 }
 
-/// Whether what is acknowledged is meant to be durable.
+/// Whether what is acknowledged is meant to be durable: no setting has a value that may lose or damage it, by its document.
 fn is_durable(one: &Series) -> bool {
-    let is = |key: &str, safe: &[&str]| {
-        let value = one.axes.settings.get(key);
-        value.is_none_or(|value| safe.contains(&value.as_str()))
-    };
-    let of = |database: &str| one.axes.database.as_deref() == Some(database);
-    is("appendfsync", &["always"])
-        && is("innodb_flush_log_at_trx_commit", &["1", "3"])
-        && is("sync_binlog", &["1"])
-        && is("unsafe-no-fsync", &["false"])
-        && (!of("sqlite") || is("synchronous", &["full", "extra"]))
-        && (!of("postgres") || (is("synchronous_commit", &["on", "local"]) && is("fsync", &["on"])))
+    let database = one.axes.database.as_deref();
+    let system = System::ALL
+        .into_iter()
+        .find(|system| Some(system.key()) == database);
+    let get = |setting: &str| one.axes.settings.get(setting).map(String::as_str);
+    let mut rules = system.into_iter().flat_map(rules::of);
+    rules.all(|rule| {
+        let known = get(rule.setting).filter(|value| rule.choice(value).is_some());
+        known.is_none_or(|value| rule.is_safe(value, get))
+    })
 }

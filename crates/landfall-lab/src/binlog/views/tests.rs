@@ -40,14 +40,34 @@ fn one_site_with_one_client_is_a_report_and_so_is_nothing() {
 }
 
 #[test]
-fn etcd_is_durable_unless_it_was_told_not_to_sync() {
-    let is = |value: &str| {
+fn what_may_lose_something_by_its_document_is_not_durable() {
+    let is = |database: &str, settings: &[(&str, &str)]| {
         let mut one = mariadb("dir", "1", 1, 1_000.0);
-        let settings = &mut one.axes.settings;
-        settings.insert("unsafe-no-fsync".into(), value.into());
+        one.axes.database = Some(database.to_owned());
+        let owned = |(key, value): &(&str, &str)| ((*key).to_owned(), (*value).to_owned());
+        one.axes.settings = settings.iter().map(owned).collect();
         super::is_durable(&one)
     };
-    assert!(is("false") && !is("true"));
+    for (database, safe, unsafe_) in [
+        ("etcd", ("unsafe-no-fsync", "false"), "true"),
+        ("redis", ("appendfsync", "always"), "everysec"),
+        ("redis", ("appendonly", "yes"), "no"),
+        ("mariadb", ("sync_binlog", "1"), "0"),
+        ("mariadb", ("innodb_flush_log_at_trx_commit", "3"), "2"),
+        ("mariadb", ("innodb_flush_method", "O_DIRECT"), "nosync"),
+        ("postgres", ("synchronous_commit", "local"), "off"),
+        ("postgres", ("commit_delay", "0"), "1000"),
+        ("sqlite", ("synchronous", "extra"), "normal"),
+    ] {
+        assert!(is(database, &[safe]), "{database} {safe:?}");
+        let loses = is(database, &[(safe.0, unsafe_)]);
+        assert_eq!(loses, safe.0 == "commit_delay", "{database} {unsafe_}");
+    }
+    let delete = |synchronous| {
+        let settings = [("journal_mode", "delete"), ("synchronous", synchronous)];
+        is("sqlite", &settings)
+    };
+    assert!(delete("extra") && !delete("full"));
 }
 
 #[test]
