@@ -219,7 +219,7 @@ impl<A: ExperimentArguments> OneExperiment<A> {
 #[derive(Args)]
 pub struct Listing {
     /// Print the plan with its expected time and bytes, and run nothing.
-    #[arg(long, help_heading = "What to measure", conflicts_with_all = ["json", "markdown", "csv", "tsv", "tables"])]
+    #[arg(long, help_heading = "What to measure")]
     pub list: bool,
 }
 
