@@ -133,7 +133,9 @@ impl<'a> Worker<'a> {
             _ => return first,
         }
         // That it ended meanwhile keeps nobody from checking once more.
-        self.ended_since();
+        if let Some(process) = &mut self.check_process {
+            process.take_end();
+        }
         match (first, self.check_once(name, position, Turn::Second)) {
             (Checked::Judged(first), Checked::Judged(second)) if second.kept() => {
                 failed_once(name, &first)
@@ -191,9 +193,12 @@ impl<'a> Worker<'a> {
             Ok(Err(problem)) => return Checked::Judged(Judgement::of_filesystem(said, problem)),
             Err(error) => return Checked::Unchecked(format!("e2fsck cannot be run: {error}")),
         };
+        if let Some(process) = &mut self.check_process {
+            process.begin();
+        }
         let checked = self.inspect(mount.target(), said, known_errors, turn);
         match mount.unmount() {
-            Ok(()) => match (&checked, self.ended_since()) {
+            Ok(()) => match (&checked, self.ended_since_asked()) {
                 (Checked::Judged(judgement), Some(how)) if judgement.kept() => {
                     Checked::Unchecked(format!("the store had answered for {name}, and then {how}"))
                 }
@@ -207,9 +212,9 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// How the process that checks ended after it had answered, if it did.
-    fn ended_since(&mut self) -> Option<String> {
-        self.check_process.as_mut()?.take_end()
+    /// How the process that checks ended after it had answered for this state, if it did.
+    fn ended_since_asked(&mut self) -> Option<String> {
+        self.check_process.as_mut()?.end_since_asked()
     }
 
     /// Describes the filesystem as it was when the recording began.

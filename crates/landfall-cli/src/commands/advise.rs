@@ -37,6 +37,10 @@ pub fn run(arguments: &Advise, quiet: bool) -> Result<Code, Failure> {
     if arguments.list {
         return print_bytes(listing(arguments)?.as_bytes());
     }
+    // Making the report's directory must not make this one.
+    if let Some(directory) = directory(arguments)? {
+        canonical_directory(&directory)?;
+    }
     // From here on something may be left behind.
     let stop = Stop::default();
     crate::terminal::stop_on_signals(&stop)?;

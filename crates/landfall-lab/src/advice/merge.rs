@@ -135,14 +135,25 @@ fn keep_proofs(known: &mut Found, other: &Found) {
     // Whether it lost something, if it was proven.
     let lost = |one: &Series| one.proven().map(|proof| proof.losing > 0);
     for other in other.series() {
+        let has_lost = lost(other) == Some(true);
         match series.iter_mut().find(|one| one.key == other.key) {
-            Some(one) if lost(other) > lost(one) => one.proof = other.proof.clone(),
+            Some(one) if lost(other) > lost(one) && (one.is_measured() || has_lost) => {
+                one.proof = other.proof.clone();
+            }
             Some(_) => {}
-            None if lost(other) == Some(true) => series.push(Series {
-                proof: other.proof.clone(),
-                unsupported: Some("the newest run left it out".to_owned()),
-                ..Series::new(other.axes.clone())
-            }),
+            None if has_lost => {
+                // With those of its site.
+                let last = series
+                    .iter()
+                    .rposition(|one| one.axes.site == other.axes.site);
+                let place = last.map_or(series.len(), |last| last + 1);
+                let left_out = Series {
+                    proof: other.proof.clone(),
+                    unsupported: Some("the newest run left it out".to_owned()),
+                    ..Series::new(other.axes.clone())
+                };
+                series.insert(place, left_out);
+            }
             None => {}
         }
     }

@@ -114,6 +114,8 @@ pub(crate) struct CheckProcess {
     program: Program,
     temporary: PathBuf,
     running: Option<Running>,
+    /// Whether it was asked for the state that is being checked.
+    is_asked: bool,
 }
 
 struct Running {
@@ -150,6 +152,7 @@ impl CheckProcess {
             program: program.clone(),
             temporary: temporary.to_owned(),
             running: None,
+            is_asked: false,
         }
     }
 
@@ -170,6 +173,7 @@ impl CheckProcess {
             Some(running) => running,
             none => none.insert(Running::start(&self.program, &self.temporary, stop)?),
         };
+        self.is_asked = true;
         let silence = match running.ask(directory, stop) {
             Ok(answer) => return Ok(answer.map_err(SubjectError)),
             Err(silence) => silence,
@@ -186,6 +190,16 @@ impl CheckProcess {
                 "the process that checks cannot be spoken to: {error}"
             ))),
         })
+    }
+
+    /// From here on it is known whether it is asked.
+    pub fn begin(&mut self) {
+        self.is_asked = false;
+    }
+
+    /// How it ended after its last answer, if it did since it [began](CheckProcess::begin) to be asked.
+    pub fn end_since_asked(&mut self) -> Option<String> {
+        self.is_asked.then(|| self.take_end()).flatten()
     }
 
     /// How it ended after its last answer, if it did: that says nothing of the next state, for which another one is started.

@@ -73,6 +73,8 @@ pub(crate) struct Scanner<E: Environment> {
     /// Whether the next bytes are read while these are looked at, and they.
     reads_on: bool,
     ahead: Option<Ahead<E>>,
+    /// Whether anything was read.
+    has_read: bool,
 }
 
 impl<E: Environment> Scanner<E> {
@@ -97,6 +99,7 @@ impl<E: Environment> Scanner<E> {
             file: None,
             reads_on: false,
             ahead: None,
+            has_read: false,
         }
     }
 
@@ -300,7 +303,10 @@ impl<E: Environment> Scanner<E> {
         }
         (self.base, self.filled) = (position, read);
         let more = (most - read as u64).min(READ_ON);
-        if self.reads_on && more >= READ_AHEAD && self.read_ahead >= READ_AHEAD {
+        // Of a log that is short no more than it has.
+        let is_behind = std::mem::replace(&mut self.has_read, true);
+        let is_wanted = self.reads_on && is_behind && self.read_ahead >= READ_AHEAD;
+        if is_wanted && more >= READ_AHEAD {
             let buffer = spare.unwrap_or_else(|| Buffer::new(READ_ON as usize));
             let begin = offset + read as u64;
             let next = (sequence, file);

@@ -79,10 +79,12 @@ impl Written {
 }
 
 impl Backlog {
-    /// One that has none, and takes over the memory of one that was sorted: memory that is new has to be cleared first.
-    pub fn behind(sorted: &mut Backlog) -> Backlog {
+    /// One that has none, and takes over the memory of one that was sorted, if that is no more than this: memory that is new has to be
+    /// cleared first.
+    pub fn behind(sorted: &mut Backlog, most: usize) -> Backlog {
         let mut bytes = mem::take(&mut sorted.spare);
         bytes.clear();
+        bytes.shrink_to(most);
         Backlog {
             bytes,
             writes: Vec::with_capacity(sorted.writes.len()),
@@ -110,6 +112,10 @@ impl Backlog {
     }
 
     pub fn sort(&mut self) {
+        // It may be the largest value that there is.
+        if self.writes.len() < 2 {
+            return;
+        }
         let bytes = &self.bytes;
         self.writes.sort_by(|a, b| {
             let keys = || key_of(bytes, a).cmp(key_of(bytes, b));

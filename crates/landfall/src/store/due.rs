@@ -8,15 +8,18 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use super::MOST_KEY;
+use super::block::FIRST_OF_GROUP;
 use super::checkpoint::Goal;
 use super::groups::is_of_groups;
+use super::record::OrderedWrites;
 use super::shared::Shared;
 use crate::environment::Environment;
 use crate::log::append::Room;
 use crate::{Error, Lsn};
 
-/// Bytes that removals may take on a full disk at least.
-const LEAST_REMOVALS: usize = 64 << 10;
+/// Bytes that removals may take on a full disk at least: the largest of a range, and as much again.
+const LEAST_REMOVALS: usize = 4 * MOST_KEY;
 
 /// Commits between two that are timed, and after which it is looked whether the log has become too long.
 pub(super) const SAMPLE: u64 = 64;
@@ -60,8 +63,8 @@ impl<E: Environment> Shared<E> {
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
     /// for it, or what waits belongs to what is damaged, what removes alone may take as much again, and ranges that once more: else nothing
-    /// could ever be removed. What is to be committed takes about so many `bytes`.
-    pub fn wait_for_room(&self, room: Room, bytes: usize) -> Result<(), Error> {
+    /// could ever be removed. All of what is to be committed counts, or one commit could take what is for others.
+    pub fn wait_for_room(&self, room: Room, writes: &OrderedWrites) -> Result<(), Error> {
         let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
         let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
         let most = self.most_changes();
@@ -71,8 +74,6 @@ impl<E: Environment> Shared<E> {
             Room::Half => Some(most.saturating_add(more)),
             Room::Kept => Some(most.saturating_add(more.saturating_mul(2))),
         };
-        // All of it, or one commit could take what is for others.
-        let most = most.map(|most| most.saturating_sub(bytes));
         let mut met_damage = 0;
         while is_full() {
             // In a process that was forked nobody makes any.
@@ -95,7 +96,9 @@ impl<E: Environment> Shared<E> {
                 Some(failure) => {
                     let is_helped =
                         matches!(failure, Error::NoSpace { .. }) || is_of_groups(failure);
-                    if is_helped && most.is_some_and(|most| !takes_more_than(most)) {
+                    let has_room =
+                        |most: usize| !takes_more_than(most.saturating_sub(self.memory_of(writes)));
+                    if is_helped && most.is_some_and(has_room) {
                         return Ok(());
                     }
                     return Err(failure.clone());
@@ -103,6 +106,24 @@ impl<E: Environment> Shared<E> {
             }
         }
         Ok(())
+    }
+
+    /// Bytes of memory that writes take as changes, at most about.
+    fn memory_of(&self, writes: &OrderedWrites) -> usize {
+        // One that is not there any more takes none.
+        let keyspaces = E::share(&self.keyspaces);
+        let all = writes.keyspaces().into_iter().filter_map(|number| {
+            let keyspace = keyspaces.all.get(&number)?;
+            let count = writes.count_in(number);
+            let leaf = if keyspace.options.whole_leaves {
+                keyspace.options.leaf_bytes as usize
+            } else {
+                0
+            };
+            let groups = E::share(&keyspace.groups).len();
+            Some(count * leaf + count.min(groups) * FIRST_OF_GROUP)
+        });
+        all.fold(writes.memory(), usize::saturating_add)
     }
 
     /// Commits; where the log has no space for it once more, when a checkpoint has left it segments that it needs no more.

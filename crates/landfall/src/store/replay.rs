@@ -56,10 +56,11 @@ impl Full {
         sorted.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
     }
 
-    /// The one that comes when this one is sorted.
-    fn next(&mut self) -> Backlog {
+    /// The one that comes when this one is sorted, with so many bytes of memory at most.
+    fn next(&mut self, most: usize) -> Backlog {
         self.wait();
-        Backlog::behind(&mut self.backlog.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut sorted = self.backlog.lock().unwrap_or_else(PoisonError::into_inner);
+        Backlog::behind(&mut sorted, most)
     }
 
     fn sorted(mut self) -> Backlog {
@@ -234,7 +235,8 @@ impl<'a, E: Environment> Replay<'a, E> {
     /// What came is full.
     fn fill(&mut self) {
         // One is sorted at a time, while the next one comes.
-        let next = self.full.last_mut().map(Full::next);
+        let most = 2 * SORTED.max(LARGE);
+        let next = self.full.last_mut().map(|last| last.next(most));
         let backlog = mem::replace(&mut self.backlog, next.unwrap_or_default());
         self.waiting += backlog.memory();
         self.full.push(Full::new(backlog));

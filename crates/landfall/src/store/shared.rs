@@ -207,7 +207,7 @@ impl<E: Environment> Shared<E> {
             // Nobody is to be told that all is well where nothing can be committed any more.
             self.log.shared.require_open()?;
         } else {
-            self.wait_for_room(room, writes.memory())?;
+            self.wait_for_room(room, &writes)?;
         }
         let encoded = writes.record().encode();
         let append = |log: &Log<E>, record: &[u8]| append(log, room, record);

@@ -38,7 +38,8 @@ impl Evidence<'_> {
             let all = &self.results.first::<SyncResults>()?.series;
             let series = find(all, &choice.write?)?;
             let proof = series.proof.as_ref()?;
-            (proof.not_proven.is_none() && proof.states > 0).then(|| Proof {
+            let counts = series.is_measured() || proof.losing > 0;
+            (proof.not_proven.is_none() && proof.states > 0 && counts).then(|| Proof {
                 subject: way(series),
                 filesystem_spec: proof.filesystem_spec.clone(),
                 states: proof.states,

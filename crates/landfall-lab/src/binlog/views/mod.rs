@@ -182,7 +182,8 @@ fn others(binlog: &BinlogResults) -> Option<Chapter> {
     Chapter::of_figures(title, about.join(" "), figures)
 }
 
-/// Whether what is acknowledged is meant to be durable: no setting has a value that may lose or damage it, by its document.
+/// Whether what is acknowledged is meant to be durable: no setting has a value that may lose or damage it by its document, or that is not
+/// known.
 fn is_durable(one: &Series) -> bool {
     let database = one.axes.database.as_deref();
     let system = System::ALL
@@ -190,8 +191,5 @@ fn is_durable(one: &Series) -> bool {
         .find(|system| Some(system.key()) == database);
     let get = |setting: &str| one.axes.settings.get(setting).map(String::as_str);
     let mut rules = system.into_iter().flat_map(rules::of);
-    rules.all(|rule| {
-        let known = get(rule.setting).filter(|value| rule.choice(value).is_some());
-        known.is_none_or(|value| rule.is_safe(value, get))
-    })
+    rules.all(|rule| get(rule.setting).is_none_or(|value| rule.is_safe(value, get)))
 }
