@@ -278,6 +278,25 @@ mod tests {
             let kept = sync.series[0].proven().map(|proof| proof.losing);
             assert_eq!(kept, expected);
         }
+        // What was lost counts also where the newest run left it out; what was not does not.
+        let other = || {
+            let o_dsync = Strategy {
+                method: landfall_os::SyncMethod::direct(landfall_os::SyncCall::ODsync),
+                ..Strategy::BASELINE
+            };
+            measured(o_dsync, &[100.0; 5], 1.0, 1.0)
+        };
+        for (old, expected) in [(lost(), Some(7)), (proven(series(), 300), None)] {
+            let mut new = of(2, other());
+            new.site.below = Some("ext4 on sdb".to_owned());
+            let all = merge(vec![of(1, old), new]).unwrap().unwrap();
+            let sync = all.first::<SyncResults>().unwrap();
+            assert_eq!(sync.series[0].key, other().key);
+            let left_out = sync.series.get(1);
+            let kept = left_out.and_then(Series::proven);
+            assert_eq!(kept.map(|proof| proof.losing), expected);
+            assert!(left_out.is_none_or(|one| !one.is_measured()));
+        }
         // Nothing was proven of a filesystem that is mounted otherwise.
         let [mut old, mut new] = [of(1, lost()), of(2, series())];
         old.filesystem = recorded("disk").filesystem;

@@ -154,6 +154,11 @@ fn a_store_on_a_full_disk_can_be_emptied_key_by_key() {
 }
 
 #[test]
+fn a_store_on_a_full_disk_can_be_emptied_in_batches() {
+    keeps_its_promises(16, |seed| store::full_disk::emptied_in_batches(seed, None));
+}
+
+#[test]
 fn what_a_range_removes_on_a_full_disk_makes_room_though_rows_wait() {
     keeps_its_promises(4, |seed| {
         store::full_disk::rows_wait_in_each_group(seed, None)

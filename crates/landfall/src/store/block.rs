@@ -27,8 +27,6 @@ const UNUSED: usize = 1 << 10;
 const LARGE: usize = 4 << 10;
 /// What a block takes in memory besides its entries, about: its place among others, its first key, and what the allocator adds.
 const OVERHEAD: usize = 160;
-/// Bytes of a block with one small entry, about: a group's first change makes one.
-pub(super) const FIRST_OF_GROUP: usize = 1 << 10;
 
 fn key_of<'b>(bytes: &'b [u8], entry: &Entry) -> &'b [u8] {
     &bytes[entry.start..][..entry.key as usize]

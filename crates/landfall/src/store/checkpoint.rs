@@ -116,6 +116,9 @@ impl<E: Environment> Shared<E> {
             }
             work = E::lock(&self.work);
             work.tried += 1;
+            if made.is_ok() {
+                (work.taken_by_keys, work.taken_by_ranges) = (0, 0);
+            }
             work.failure = made.err();
             self.room.wake_all();
         }

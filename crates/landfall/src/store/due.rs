@@ -9,7 +9,6 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::MOST_KEY;
-use super::block::FIRST_OF_GROUP;
 use super::checkpoint::Goal;
 use super::groups::is_of_groups;
 use super::record::OrderedWrites;
@@ -19,7 +18,7 @@ use crate::log::append::Room;
 use crate::{Error, Lsn};
 
 /// Bytes that removals may take on a full disk at least: the largest of a range, and as much again.
-const LEAST_REMOVALS: usize = 4 * MOST_KEY;
+const LEAST_REMOVALS: usize = if cfg!(test) { 16 << 10 } else { 4 * MOST_KEY };
 
 /// Commits between two that are timed, and after which it is looked whether the log has become too long.
 pub(super) const SAMPLE: u64 = 64;
@@ -38,6 +37,9 @@ pub(crate) struct Work<T> {
     /// Checkpoints that were tried, and why the last one failed.
     pub tried: u64,
     pub failure: Option<Error>,
+    /// Bytes that removals of keys, and of ranges, took since one was made, though there was no room.
+    pub taken_by_keys: usize,
+    pub taken_by_ranges: usize,
     pub threads: Vec<T>,
 }
 
@@ -62,18 +64,11 @@ impl<E: Environment> Shared<E> {
     }
 
     /// Waits until changes take no more memory than they may; why the checkpoint failed that was to make room. Where there was no space
-    /// for it, or what waits belongs to what is damaged, what removes alone may take as much again, and ranges that once more: else nothing
-    /// could ever be removed. All of what is to be committed counts, or one commit could take what is for others.
+    /// for it, or what waits belongs to what is damaged, what removes keys alone may take as much again, and ranges that once more: else
+    /// nothing could ever be removed. However much there is already, since a single commit may take more than all that changes may.
     pub fn wait_for_room(&self, room: Room, writes: &OrderedWrites) -> Result<(), Error> {
-        let takes_more_than = |limit: usize| self.changes.load(Ordering::Relaxed) > limit;
-        let is_full = || takes_more_than(self.limit.load(Ordering::Relaxed));
-        let most = self.most_changes();
-        let more = most.max(LEAST_REMOVALS);
-        let most = match room {
-            Room::Usual => None,
-            Room::Half => Some(most.saturating_add(more)),
-            Room::Kept => Some(most.saturating_add(more.saturating_mul(2))),
-        };
+        let is_full = || self.changes.load(Ordering::Relaxed) > self.limit.load(Ordering::Relaxed);
+        let most = self.most_changes().max(LEAST_REMOVALS);
         let mut met_damage = 0;
         while is_full() {
             // In a process that was forked nobody makes any.
@@ -96,34 +91,24 @@ impl<E: Environment> Shared<E> {
                 Some(failure) => {
                     let is_helped =
                         matches!(failure, Error::NoSpace { .. }) || is_of_groups(failure);
-                    let has_room =
-                        |most: usize| !takes_more_than(most.saturating_sub(self.memory_of(writes)));
-                    if is_helped && most.is_some_and(has_room) {
-                        return Ok(());
+                    let failure = failure.clone();
+                    let taken = match room {
+                        Room::Usual => None,
+                        Room::Half => Some(&mut work.taken_by_keys),
+                        Room::Kept => Some(&mut work.taken_by_ranges),
+                    };
+                    if let Some(taken) = taken.filter(|_| is_helped) {
+                        let more = taken.saturating_add(writes.memory());
+                        if more <= most {
+                            *taken = more;
+                            return Ok(());
+                        }
                     }
-                    return Err(failure.clone());
+                    return Err(failure);
                 }
             }
         }
         Ok(())
-    }
-
-    /// Bytes of memory that writes take as changes, at most about.
-    fn memory_of(&self, writes: &OrderedWrites) -> usize {
-        // One that is not there any more takes none.
-        let keyspaces = E::share(&self.keyspaces);
-        let all = writes.keyspaces().into_iter().filter_map(|number| {
-            let keyspace = keyspaces.all.get(&number)?;
-            let count = writes.count_in(number);
-            let leaf = if keyspace.options.whole_leaves {
-                keyspace.options.leaf_bytes as usize
-            } else {
-                0
-            };
-            let groups = E::share(&keyspace.groups).len();
-            Some(count * leaf + count.min(groups) * FIRST_OF_GROUP)
-        });
-        all.fold(writes.memory(), usize::saturating_add)
     }
 
     /// Commits; where the log has no space for it once more, when a checkpoint has left it segments that it needs no more.

@@ -394,6 +394,19 @@ fn a_log_of_what_was_removed_is_cut_too() {
 }
 
 #[test]
+fn there_is_no_memory_that_is_too_much() {
+    let outside = tempfile::tempdir().unwrap();
+    let options = options().memory_bytes(usize::MAX);
+    let store = Store::open(outside.path().join("store"), options).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    keyspace.insert("k", "v").unwrap();
+    keyspace.remove_range::<&str>(..).unwrap();
+    assert_eq!(keyspace.get("k").unwrap(), None);
+    store.checkpoint().unwrap();
+    store.close().unwrap();
+}
+
+#[test]
 fn who_has_a_closed_store_is_told_so() {
     let outside = tempfile::tempdir().unwrap();
     let store = Store::open(outside.path().join("store"), options()).unwrap();

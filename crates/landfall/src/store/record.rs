@@ -172,20 +172,7 @@ impl OrderedWrites {
         of_writes.chain(of_ranges).sum::<usize>() as u64
     }
 
-    /// How many are of a keyspace; ranges count as one.
-    pub fn count_in(&self, keyspace: u32) -> usize {
-        let writes = self
-            .writes
-            .iter()
-            .filter(|write| write.keyspace == keyspace);
-        let ranges = self
-            .ranges
-            .iter()
-            .filter(|range| range.keyspace == keyspace);
-        writes.count() + ranges.count()
-    }
-
-    /// Bytes of memory that they take as changes, about, where a group has some already.
+    /// Bytes of memory that they take as changes, about.
     pub fn memory(&self) -> usize {
         self.bytes() as usize + (self.writes.len() + self.ranges.len()) * OF_CHANGE
     }

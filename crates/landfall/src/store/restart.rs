@@ -399,6 +399,8 @@ pub(super) fn open<E: Environment>(
         work: E::mutex(Work {
             is_closing: false,
             tried: 0,
+            taken_by_keys: 0,
+            taken_by_ranges: 0,
             failure: None,
             threads: Vec::new(),
         }),

@@ -437,6 +437,43 @@ pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
     })
 }
 
+/// Removes keys of a full disk many at a time, and then all that is left as a range, however much one commit took.
+pub(crate) fn emptied_in_batches(seed: u64, planted: Option<Fault>) -> Outcome {
+    simulate(seed, move |rng, _| {
+        let scene = Scene {
+            leaf_bytes: LEAF_BYTES[rng.usize(0..2)],
+            memory: LITTLE << (2 * rng.usize(0..3)),
+            ..Scene::any(rng, planted)
+        };
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        disk.set_space(SPACE);
+        let (store, keyspace) = scene.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        let filled = fill(&store, &keyspace, &mut rows, rng)?;
+        disk.set_space(0);
+        let batch = [30, 300, usize::MAX][rng.usize(0..3)];
+        let keys: Vec<Vec<u8>> = rows.keys().cloned().collect();
+        for keys in keys.chunks(batch) {
+            let remove = |key: &Vec<u8>| Write {
+                keyspace: keyspace.id,
+                key: key.clone(),
+                value: None,
+            };
+            let writes: Vec<Write> = keys.iter().map(remove).collect();
+            match store.shared.commit(writes, None) {
+                Ok(()) => rows.retain(|key, _| !keys.contains(key)),
+                Err(Error::NoSpace { .. }) => break,
+                Err(other) => return Err(wrong(other)),
+            }
+        }
+        remove_before(&store, &keyspace, &mut rows, vec![u8::MAX; 99])?;
+        let made = store.shared.checkpoint(Goal::Everything);
+        made.map_err(|error| format!("it cannot be emptied: {error}"))?;
+        has(&store, &keyspace, &rows)?;
+        fills_again(&store, &keyspace, filled, rng)
+    })
+}
+
 /// The log fills a disk before any leaf was written. What it has can be removed all the same, with a range or as a keyspace.
 pub(crate) fn full_before_the_first_checkpoint(seed: u64, planted: Option<Fault>) -> Outcome {
     simulate(seed, move |rng, _| {
