@@ -159,3 +159,31 @@ pub(crate) fn failing(
         found: None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A write of eight sectors, of which those that differ from what was there arrived or not.
+    fn fate(arrived: &[bool]) -> WriteFate {
+        WriteFate {
+            event: 0,
+            arrived: arrived.to_vec(),
+            places: (0..arrived.len() as u32).collect(),
+            fragments: vec![1; arrived.len()],
+        }
+    }
+
+    #[test]
+    fn a_write_of_which_nothing_arrived_is_missing_and_not_torn() {
+        for (arrived, expected) in [
+            (&[false][..], 8),
+            (&[false; 8], 8),
+            (&[true, false, false], 2),
+            (&[true; 8], 0),
+            (&[], 0),
+        ] {
+            assert_eq!(missing(&fate(arrived), 8), expected, "{arrived:?}");
+        }
+    }
+}
