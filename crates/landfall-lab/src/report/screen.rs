@@ -342,7 +342,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note && is_of_figures(notice);
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
-        commands.push((proof(), "when quiet".to_owned()));
+        commands.push((proof(), "again, when quiet".to_owned()));
     }
     let advise = ["sudo", landfall, "advise"].into_iter();
     let advise = words(advise.chain(directory.as_deref()));

@@ -3,7 +3,7 @@
 //! Ratios are to the first row, formed round by round. Nothing that is not meant to be durable, or lost something when the
 //! power was cut, stands first.
 
-use landfall_os::Allocation;
+use landfall_os::{Allocation, SyncMethod};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Axes, Axis, Files, Metric, Series};
 
@@ -52,9 +52,10 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
             );
         }
     }
+    notes.extend(lead.in_databases(usual, &rows, lead.append(sync)));
     if let Some((one, many)) = lead.threads(sync) {
         rows.push(lead.row(threads(many), many, lead.standing_of(many)));
-        notes.extend(lead.gain(one, many));
+        notes.extend(lead.gain(one, many, usual));
         notes.extend(lead.longest(many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
@@ -253,6 +254,29 @@ impl<'a> Lead<'a> {
             .filter(|one| one.key != self.series.key)
     }
 
+    /// Which row is what databases do that many know.
+    fn in_databases(
+        &self,
+        usual: Option<&Series>,
+        rows: &[Row],
+        append: Option<&Series>,
+    ) -> Option<String> {
+        let is_baseline = self.series.axes == Axes::from(Strategy::BASELINE);
+        let overwriting = match usual {
+            Some(_) => 2,
+            None if is_baseline => 1,
+            None => return None,
+        };
+        let is_usual = |append: &&Series| append.axes.sync_method == Some(SyncMethod::FDATASYNC);
+        let appending = append.filter(is_usual).map_or_else(String::new, |_| {
+            // It stands behind the others.
+            format!("; a growing binlog or AOF is row {}", rows.len())
+        });
+        Some(format!(
+            "PostgreSQL's log by default is row {overwriting}{appending}."
+        ))
+    }
+
     /// Why appending costs more, by what was counted.
     fn why_append(&self, append: &Series, results: &Results) -> Option<String> {
         let ratio = append.ratio(self.series, Metric::OpsPerSecond)?;
@@ -305,7 +329,7 @@ impl<'a> Lead<'a> {
     }
 
     /// What several threads gain.
-    fn gain(&self, one: &Series, many: &Series) -> Option<String> {
+    fn gain(&self, one: &Series, many: &Series, usual: Option<&Series>) -> Option<String> {
         let ratio = many.ratio(one, Metric::OpsPerSecond)?;
         let threads = many.axes.threads?;
         let files = match many.axes.files {
@@ -324,14 +348,20 @@ impl<'a> Lead<'a> {
             Some((_, one)) if one >= 0.5 => "; they share no flushes",
             _ => "",
         };
-        let by = if one.key == self.series.key {
-            String::new()
+        let one_thread = if one.key == self.series.key {
+            "one thread".to_owned()
+        } else if usual.is_some_and(|usual| usual.key == one.key) {
+            "row 2".to_owned()
         } else {
-            format!("'s {}", one.axes.text(Axis::Method))
+            format!("one thread's {}", one.axes.text(Axis::Method))
         };
-        let times = digits(ratio.median)(ratio.median);
+        let times = if many.trials.len() > 1 {
+            with_interval(&ratio)
+        } else {
+            digits(ratio.median)(ratio.median)
+        };
         Some(format!(
-            "{threads} threads, {files}: {times} times one thread{by}{why}."
+            "{threads} threads, {files}: {times} times {one_thread}{why}."
         ))
     }
 
@@ -393,7 +423,7 @@ fn with_interval(ratio: &Estimate) -> String {
 mod tests {
     use super::*;
     use crate::sync::fixtures::{measured, results, sync_results};
-    use landfall_os::{SyncCall, SyncMethod};
+    use landfall_os::SyncCall;
 
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
@@ -457,7 +487,8 @@ mod tests {
             LEGEND,
             "As fast, within error: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "16 threads, one file: 4.0 times one thread; they share flushes.",
+            "PostgreSQL's log by default is row 1; a growing binlog or AOF is row 2.",
+            "16 threads, one file: 4.0 (4.0–4.0) times one thread; they share flushes.",
             "99% of writes take at most 3,000 µs in the first row, 750 µs with 16 threads.",
         ];
         assert_eq!(text, expected.join("\n"));
@@ -529,7 +560,8 @@ mod tests {
                 "overwrite with fdatasync: untested"
             ]
         );
-        assert_eq!(text, format!("{LEGEND}\n{UNTESTED}"));
+        let of_postgres = "PostgreSQL's log by default is row 2.";
+        assert_eq!(text, format!("{LEGEND}\n{UNTESTED}\n{of_postgres}"));
     }
 
     #[test]
