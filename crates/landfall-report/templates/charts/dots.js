@@ -36,9 +36,9 @@ function drawDots(chart, width) {
   const domain = chart.log ? [least / 1.12, most * 1.12] : [0, most * 1.04];
   const scale = (chart.log ? d3.scaleLog() : d3.scaleLinear()).domain(domain).range([layout.left, width - marginRight]);
   const space = width - marginRight - layout.left;
-  const ticks = chart.log
+  const ticks = withRoom(chart.log
     ? logTicks(...domain, space / Math.log10(domain[1] / domain[0]) > 130)
-    : scale.ticks(Math.max(2, Math.min(7, Math.floor(space / 55))));
+    : scale.ticks(Math.max(2, Math.min(7, Math.floor(space / 55)))), scale);
   const spots = [];
   const named = [];
   const medians = [];

@@ -48,6 +48,11 @@ function logTicks(low, high, roomy) {
     .filter((value) => low <= value && value <= high);
 }
 
+// Those whose labels do not stick out of the chart at its left: where the rows' labels stand above them there is no margin.
+function withRoom(ticks, place) {
+  return ticks.filter((tick) => place(tick) + HALO >= textWidth(rateFormat(tick)) / 2);
+}
+
 // Labels stand left of the rows, or above them where they and the `texts` beside the marks would leave too little of
 // the width.
 function rowLayout(labels, width, texts = []) {
@@ -82,9 +87,10 @@ function rateScale(items, log, room, textOf) {
   };
   const marginRight = Math.max(18, ...items.map(overhang));
   const space = room - marginRight;
-  const ticks = log
+  const all = log
     ? logTicks(...domain, space / Math.log10(domain[1] / domain[0]) > 130)
     : position.ticks(Math.max(2, Math.min(7, Math.floor(space / 55))));
+  const ticks = withRoom(all, (tick) => position(tick) * space);
   return { domain, marginRight, leftward, ticks };
 }
 
