@@ -32,7 +32,8 @@ pub enum Protection {
     /// compared with, and for devices that are known to tear nothing.
     None,
     /// The cheapest of the safe ones on this disk, by a trial of about a quarter of a second. It is made once: the store remembers
-    /// what came of it, and tries again only where that cannot be done any more. A store never has this one; [`Store::protection`](crate::Store::protection) tells what it has.
+    /// what came of it, and tries again only where that cannot be done any more. A store never has this one;
+    /// [`Store::protection`](crate::Store::protection) tells what it has.
     Auto,
 }
 

@@ -92,6 +92,17 @@ impl Scene {
         Ok((store, rows))
     }
 
+    /// With rows that have filled a disk, on which nothing is free any more.
+    fn on_full_disk(self, rng: &mut Rng) -> Result<(Store, Keyspace, Rows), Broken> {
+        let disk = Disk::new(WAY.block(), rng.u64(..));
+        disk.set_space(SPACE);
+        let (store, keyspace) = self.open(&disk, rng)?;
+        let mut rows = Rows::new();
+        fill(&store, &keyspace, &mut rows, rng)?;
+        disk.set_space(0);
+        Ok((store, keyspace, rows))
+    }
+
     fn rows_of(self, store: &Store) -> Result<Keyspace, Broken> {
         let options = KeyspaceOptions::default()
             .leaf_bytes(self.leaf_bytes)
@@ -405,12 +416,8 @@ pub(crate) fn emptied_key_by_key(seed: u64, planted: Option<Fault>) -> Outcome {
             leaf_bytes: LEAF_BYTES[rng.usize(0..2)],
             ..Scene::any(rng, planted)
         };
-        let disk = Disk::new(WAY.block(), rng.u64(..));
-        disk.set_space(SPACE);
-        let (store, keyspace) = scene.open(&disk, rng)?;
-        let mut rows = Rows::new();
-        let filled = fill(&store, &keyspace, &mut rows, rng)?;
-        disk.set_space(0);
+        let (store, keyspace, mut rows) = scene.on_full_disk(rng)?;
+        let filled = rows.len();
         let one = Single {
             store: &store,
             keyspace: &keyspace,
@@ -445,12 +452,8 @@ pub(crate) fn emptied_in_batches(seed: u64, planted: Option<Fault>) -> Outcome {
             memory: LITTLE << (2 * rng.usize(0..3)),
             ..Scene::any(rng, planted)
         };
-        let disk = Disk::new(WAY.block(), rng.u64(..));
-        disk.set_space(SPACE);
-        let (store, keyspace) = scene.open(&disk, rng)?;
-        let mut rows = Rows::new();
-        let filled = fill(&store, &keyspace, &mut rows, rng)?;
-        disk.set_space(0);
+        let (store, keyspace, mut rows) = scene.on_full_disk(rng)?;
+        let filled = rows.len();
         let batch = [30, 300, usize::MAX][rng.usize(0..3)];
         let keys: Vec<Vec<u8>> = rows.keys().cloned().collect();
         for keys in keys.chunks(batch) {
