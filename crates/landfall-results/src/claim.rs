@@ -71,18 +71,41 @@ impl Band {
         }
     }
 
+    fn ends(&self) -> (f64, f64) {
+        let low = self.at_least.unwrap_or(f64::NEG_INFINITY);
+        (low, self.at_most.unwrap_or(f64::INFINITY))
+    }
+
+    /// On which side an interval lies outside, if all of it does.
+    pub fn side(&self, estimate: &Estimate) -> Option<Side> {
+        let (low, high) = self.ends();
+        match (estimate.high < low, high < estimate.low) {
+            (true, _) => Some(Side::Below),
+            (_, true) => Some(Side::Above),
+            _ => None,
+        }
+    }
+
     /// Judges an interval.
     pub fn judge(&self, estimate: &Estimate) -> Verdict {
-        let low = self.at_least.unwrap_or(f64::NEG_INFINITY);
-        let high = self.at_most.unwrap_or(f64::INFINITY);
+        let (low, high) = self.ends();
         if low <= estimate.low && estimate.high <= high {
             Verdict::Holds
-        } else if estimate.high < low || high < estimate.low {
+        } else if self.side(estimate).is_some() {
             Verdict::DoesNotHold
         } else {
             Verdict::CannotBeTold
         }
     }
+}
+
+/// Where a figure lies that is outside of a band.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// Below its lower end.
+    Below,
+    /// Above its upper end.
+    Above,
 }
 
 /// What was published.
@@ -350,6 +373,9 @@ mod tests {
         assert_eq!(band.judge(&estimate(3.0, 5.0)), Verdict::Holds);
         assert_eq!(band.judge(&estimate(1.0, 2.9)), Verdict::DoesNotHold);
         assert_eq!(band.judge(&estimate(5.1, 9.0)), Verdict::DoesNotHold);
+        assert_eq!(band.side(&estimate(1.0, 2.9)), Some(Side::Below));
+        assert_eq!(band.side(&estimate(5.1, 9.0)), Some(Side::Above));
+        assert_eq!(band.side(&estimate(2.0, 4.0)), None);
         assert_eq!(band.judge(&estimate(2.0, 4.0)), Verdict::CannotBeTold);
         assert_eq!(band.judge(&estimate(1.0, 9.0)), Verdict::CannotBeTold);
         assert_eq!(

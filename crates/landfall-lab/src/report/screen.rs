@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 
 use landfall_os::humanize::quoted;
-use landfall_results::claim::{ClaimResult, Verdict};
+use landfall_results::claim::{ClaimResult, Side, Verdict};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 
 use super::{effort, runs};
@@ -38,6 +38,8 @@ pub struct Detail {
     claims: usize,
     /// Notices that are said, the weightiest first; the rest is counted.
     notices: usize,
+    /// A claim that does not hold, where none has a line.
+    example: bool,
 }
 
 impl Detail {
@@ -55,6 +57,7 @@ impl Detail {
             reasons,
             claims,
             notices,
+            example: true,
         };
         let most = (surprises..=judged).rev();
         let most = most.map(|claims| with(true, claims, MOST_NOTICES));
@@ -62,7 +65,12 @@ impl Detail {
         let fewer = fewer.map(|claims| with(false, claims, MOST_NOTICES));
         let least = (0..MOST_NOTICES).rev();
         let least = least.map(|notices| with(false, 0, notices));
-        most.chain(fewer).chain(least).collect()
+        let mut all: Vec<Detail> = most.chain(fewer).chain(least).collect();
+        all.extend(all.last().copied().map(|least| Detail {
+            example: false,
+            ..least
+        }));
+        all
     }
 }
 
@@ -147,9 +155,12 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
             .today
             .map(|here| format!("{} ({})", two(here.median), interval(&here, two)));
         // In few words, so that a claim fits into a line: for which figures it would hold, the tables say.
-        let verdict = match claim.verdict {
-            Verdict::Holds => "yes",
-            _ => "no",
+        let side = claim.today.and_then(|here| claim.band.side(&here));
+        let verdict = match (claim.verdict, side) {
+            (Verdict::Holds, _) => "holds",
+            (_, Some(Side::Below)) => "less",
+            (_, Some(Side::Above)) => "more",
+            (_, None) => "no",
         };
         let said = claim.published.map(two);
         let cells = [
@@ -160,7 +171,7 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
         Row::of(claim.statement.as_str(), cells)
     });
     let mut columns: Vec<Column> = ["said", "here"].map(Column::new).into();
-    columns.push(Column::text("holds"));
+    columns.push(Column::text(""));
     let sources: BTreeSet<&str> = shown.iter().map(|claim| claim.source.as_str()).collect();
     let title = match sources.len() {
         1 => "Claims of one publication".to_owned(),
@@ -210,7 +221,7 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             format!("{count}{more} {name}")
         })
         .collect();
-    if detail.claims == 0 {
+    if detail.claims == 0 && detail.example {
         let mut claims = results.claims();
         let surprise = claims.find(|claim| claim.verdict == Verdict::DoesNotHold);
         if let Some((first, claim)) = counted.first_mut().zip(surprise) {
@@ -220,11 +231,11 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             }
         }
     }
-    let (whose, separator) = match detail.claims {
-        0 => ("published elsewhere: ", "; "),
-        _ => ("", ", "),
-    };
-    (!counted.is_empty()).then(|| format!("{whose}{} (--tables)", counted.join(separator)))
+    (!counted.is_empty()).then(|| match detail.claims {
+        // The last lines of the screen say how all are shown.
+        0 => format!("published: {}.", counted.join("; ")),
+        _ => format!("{} (--tables)", counted.join(", ")),
+    })
 }
 
 /// Why series of the plan could not be measured, each reason once.
@@ -251,7 +262,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let of_figures = |notice: &&&Notice| is_of_figures(notice);
     let weightiest = all.iter().find(of_figures).map(|notice| notice.weight);
     let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
-    let weighty = doubts().take(MOST_NAMED).map(|notice| notice.code.as_str());
+    let weighty = doubts().take(MOST_NAMED).map(|notice| in_few_words(notice));
     let weighty: Vec<&str> = weighty.collect();
     let shown: Vec<Cell> = doubts()
         .take(detail.notices)
@@ -278,7 +289,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         (_, more) if more <= MOST_REST => {
             let rest = all.iter().filter(|one| one.weight == Weight::Note);
             let not_shown = doubts().skip(shown.len()).chain(rest);
-            let named: Vec<&str> = not_shown.map(|notice| notice.code.as_str()).collect();
+            let named: Vec<&str> = not_shown.map(|notice| in_few_words(notice)).collect();
             format!(" (also {}: --tables):", named.join(", "))
         }
         (_, more) => format!(" ({more} more notices: --tables):"),
@@ -286,6 +297,29 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
     titled("Trust", said.into_iter().chain(shown))
+}
+
+/// What a notice is about, where there is no room for its sentence.
+fn in_few_words(notice: &Notice) -> &str {
+    match notice.code.as_str() {
+        "busy-machine" => "a busy machine",
+        "cut" => "trials cut short",
+        "directory-only" => "one directory only",
+        "drift" => "rounds that drift",
+        "run-drift" => "a machine that drifts",
+        "foreign-cpu" => "other programs",
+        "foreign-traffic" => "others on this disk",
+        "made-on-image" => "a disk in a file",
+        "made-on-recorder" => "times of a model",
+        "memory" => "a disk in memory",
+        "no-barrier" => "no barriers",
+        "no-flush" => "no flushes",
+        "no-journal" => "no journal",
+        "slow-memory" => "slow memory",
+        "stolen-cpu" => "CPU taken by the host",
+        "suspicious-flush" => "flushes too quick",
+        code => code,
+    }
 }
 
 /// Whether a notice says something of the figures. What was left behind does not.

@@ -194,6 +194,8 @@ mod tests {
         let few = text(2);
         assert_eq!(few.matches("Claim ").count(), 4, "{few}");
         assert!(!few.contains(" more hold"), "{few}");
+        // What does not hold is less than was said here, not more.
+        assert_eq!(few.matches("(1.00–1.00) less").count(), 2, "{few}");
         let many = text(30);
         assert!(many.lines().count() <= 40, "{many}");
         let lines = many.matches("that does-not-hold").count();

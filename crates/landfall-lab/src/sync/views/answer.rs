@@ -17,16 +17,11 @@ use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed
 use crate::sync::{Strategy, SyncResults};
 
 /// Ways that are as fast as the first row and named.
-const MOST_TIES: usize = 5;
+const MOST_TIES: usize = 2;
 
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
     let lead = Lead::of(sync)?;
-    let meant = if results.is_in_doubt() {
-        "Writes meant to be durable, of"
-    } else {
-        "Durable writes of"
-    };
     let mut rows = vec![lead.row(way(lead.series), lead.series, lead.standing_of(lead.series))];
     let usual = lead.usual(sync);
     if let Some(usual) = usual {
@@ -54,7 +49,8 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     }
     notes.extend(lead.in_databases(usual, &rows, lead.append(sync)));
     if let Some((one, many)) = lead.threads(sync) {
-        rows.push(lead.row(threads(many), many, lead.standing_of(many)));
+        let label = lead.threads_label(one, many, usual);
+        rows.push(lead.row(label, many, lead.standing_of(many)));
         notes.extend(lead.gain(one, many, usual));
         notes.extend(lead.longest(many));
     }
@@ -65,7 +61,12 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     let columns = ["a second", "ratio", "writes", "flushes"];
     let mut columns: Vec<Column> = columns.map(Column::new).into();
     columns.push(Column::text("safety"));
-    let title = format!("{meant} {}", lead.series.axes.text(Axis::Size));
+    let size = lead.series.axes.text(Axis::Size);
+    let title = if results.is_in_doubt() {
+        format!("Meant to be durable, {size}")
+    } else {
+        format!("Durable writes of {size}")
+    };
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     notes.into_iter().for_each(|note| table.note(note));
     Some(vec![Block::Table(table)])
@@ -106,15 +107,15 @@ impl<'a> Lead<'a> {
         format!("Ratio to the first row{spread}. Counts are per write.")
     }
 
-    /// What is to be known of the first row: that others are as fast, and what it was proven by.
-    fn standing(&self, results: &Results, sync: &SyncResults) -> Option<String> {
+    /// What is to be known of the first row: what it was proven by, and that others are as fast.
+    fn standing(&self, results: &Results, sync: &SyncResults) -> Vec<String> {
         if !self.has_spread() {
-            return Some("One round cannot say how far chance moved these figures.".to_owned());
+            return vec!["One round cannot say how far chance moved these figures.".to_owned()];
         }
         let as_fast = if self.is_proven {
-            "As safe and as fast, within error"
+            "As safe and fast as row 1"
         } else {
-            "As fast, within error"
+            "As fast as row 1"
         };
         let ties = ways(self.ties.iter().copied().take(MOST_TIES));
         let tie = (!ties.is_empty()).then(|| match self.ties.len() {
@@ -136,8 +137,7 @@ impl<'a> Lead<'a> {
                  only a real cut and a witness on another host can tell."
             )
         });
-        let said: Vec<String> = [proof, tie, untested].into_iter().flatten().collect();
-        (!said.is_empty()).then(|| said.join(" "))
+        [proof, tie, untested].into_iter().flatten().collect()
     }
 
     /// Why the usual call, which stands second, is slower though it makes the same requests: the page cache takes time of
@@ -328,6 +328,25 @@ impl<'a> Lead<'a> {
         Some((one, many))
     }
 
+    /// The number of its row, where a series is the first or the usual way.
+    fn numbered(&self, one: &Series, usual: Option<&Series>) -> Option<u32> {
+        let is_usual = usual.is_some_and(|usual| usual.key == one.key);
+        if one.key == self.series.key {
+            Some(1)
+        } else {
+            is_usual.then_some(2)
+        }
+    }
+
+    /// What several threads do.
+    fn threads_label(&self, one: &Series, many: &Series, usual: Option<&Series>) -> String {
+        let count = many.axes.threads.unwrap_or(1);
+        match self.numbered(one, usual) {
+            Some(row) => format!("as row {row}, by {count} threads"),
+            None => format!("{}, {count} threads", way(many)),
+        }
+    }
+
     /// What several threads gain.
     fn gain(&self, one: &Series, many: &Series, usual: Option<&Series>) -> Option<String> {
         let ratio = many.ratio(one, Metric::OpsPerSecond)?;
@@ -348,12 +367,10 @@ impl<'a> Lead<'a> {
             Some((_, one)) if one >= 0.5 => "; they share no flushes",
             _ => "",
         };
-        let one_thread = if one.key == self.series.key {
-            "one thread".to_owned()
-        } else if usual.is_some_and(|usual| usual.key == one.key) {
-            "row 2".to_owned()
-        } else {
-            format!("one thread's {}", one.axes.text(Axis::Method))
+        let one_thread = match self.numbered(one, usual) {
+            Some(1) => "one thread".to_owned(),
+            Some(row) => format!("row {row}"),
+            None => format!("one thread's {}", one.axes.text(Axis::Method)),
         };
         let times = if many.trials.len() > 1 {
             with_interval(&ratio)
@@ -376,19 +393,6 @@ impl<'a> Lead<'a> {
         unsafe_ones
             .max_by(|a, b| rate(a).total_cmp(&rate(b)))
             .filter(|one| rate(one) > rate(self.series))
-    }
-}
-
-/// How many threads do what, by which call.
-fn threads(series: &Series) -> String {
-    let count = series.axes.threads.unwrap_or(1);
-    let method = series.axes.text(Axis::Method);
-    match series.axes.allocation {
-        Some(Allocation::Overwrite) => format!("{count} threads with {method}"),
-        _ => format!(
-            "{count} threads {}, {method}",
-            series.axes.text(Axis::Allocation)
-        ),
     }
 }
 
@@ -479,13 +483,14 @@ mod tests {
             [
                 "overwrite with fdatasync: untested",
                 "append with fdatasync: untested",
-                "16 threads with fdatasync: untested",
+                "as row 1, by 16 threads: untested",
                 "overwrite, not synced: unsafe",
             ]
         );
         let expected = [
             LEGEND,
-            "As fast, within error: overwrite with fsync. Untested: no power was cut. Durable is as documented.",
+            "As fast as row 1: overwrite with fsync.",
+            UNTESTED,
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
             "PostgreSQL's log by default is row 1; a growing binlog or AOF is row 2.",
             "16 threads, one file: 4.0 (4.0–4.0) times one thread; they share flushes.",
@@ -541,7 +546,7 @@ mod tests {
         }
         let (rows, text) = said(series);
         assert_eq!(rows[0], "overwrite with direct+o_dsync: untested");
-        let tie = "As fast, within error: overwrite with direct+fsync; recycled with fdatasync.";
+        let tie = "As fast as row 1: overwrite with direct+fsync; recycled with fdatasync.";
         assert!(text.contains(tie), "{text}");
         let cpu = "Row 2 goes through the page cache, not direct: 700 µs of CPU a write, not 110.";
         assert!(text.contains(cpu), "{text}");
