@@ -3,7 +3,7 @@
 use landfall_os::{BlockDevice, DeviceKind, Filesystem, Host, Medium, WriteCache};
 use landfall_results::Fact;
 
-use crate::{Notice, Weight};
+use crate::{Notice, Results, Weight};
 use landfall_os::humanize::bytes_text;
 
 /// A filesystem with less than this share free is called nearly full.
@@ -435,7 +435,7 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
     let no_journal = may_lose_new_files(filesystem).then(|| {
         let text = format!("This {kind} has no journal: a power cut can lose new, grown and renamed files, synced or not.");
         let details = "After a power cut e2fsck may ask a person what to do.";
-        Notice::new("no-journal", Weight::Warning, text).because(details)
+        Notice::new(Results::NO_JOURNAL, Weight::Warning, text).because(details)
     });
     let disks = disks(storage);
     if let Some((disk, driver)) = virtual_disk(storage) {
@@ -491,7 +491,9 @@ mod tests {
             let mut filesystem = filesystem(kind, Medium::Device);
             filesystem.journal = journal;
             let notices = notices(&filesystem);
-            notices.iter().any(|notice| notice.code == "no-journal")
+            notices
+                .iter()
+                .any(|notice| notice.code == Results::NO_JOURNAL)
         };
         assert!(warned("ext4", Some(false)) && warned("ext2", Some(false)));
         assert!(!warned("ext4", Some(true)) && !warned("ext4", None));

@@ -189,6 +189,8 @@ impl Results {
     pub(crate) const FAILED: &'static str = "failed";
     /// Code of the notice that an experiment was refused, of several.
     pub(crate) const NOT_MEASURED: &'static str = "not-measured";
+    /// Code of the notice that a filesystem has no journal, though it could have one.
+    pub(crate) const NO_JOURNAL: &'static str = "no-journal";
     /// Code of the notice that something which was made for the run could not be removed.
     pub(crate) const LEFT_BEHIND: &'static str = "left-behind";
 

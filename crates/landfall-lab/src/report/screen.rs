@@ -91,10 +91,23 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
     for name in Found::EXPERIMENTS {
         for found in runs(results, name) {
             let answer = found.answer(results);
-            match answer.as_slice() {
+            match (answer.as_slice(), blocks.as_mut_slice()) {
                 // A heading alone is no answer.
-                [Block::Heading(_)] => {}
-                [heading @ Block::Heading(_), rest @ ..] if blocks.contains(heading) => {
+                ([Block::Heading(_)], _) => {}
+                // What the first one says before its tables follows where it was measured.
+                (
+                    [
+                        Block::Prose {
+                            sentences: more, ..
+                        },
+                        rest @ ..,
+                    ],
+                    [Block::Prose { sentences, .. }],
+                ) => {
+                    sentences.extend_from_slice(more);
+                    blocks.extend_from_slice(rest);
+                }
+                ([heading @ Block::Heading(_), rest @ ..], before) if before.contains(heading) => {
                     blocks.extend_from_slice(rest);
                 }
                 _ => blocks.extend(answer),
@@ -227,7 +240,8 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
         if let Some((first, claim)) = counted.first_mut().zip(surprise) {
             first.push_str(&format!(", such as \u{201c}{}\u{201d}", claim.statement));
             if let Some(here) = claim.today {
-                first.push_str(&format!(", here {}", two(here.median)));
+                let (median, interval) = (two(here.median), interval(&here, two));
+                first.push_str(&format!(" (here {median}, {interval})"));
             }
         }
     }
@@ -262,7 +276,8 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let of_figures = |notice: &&&Notice| is_of_figures(notice);
     let weightiest = all.iter().find(of_figures).map(|notice| notice.weight);
     let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
-    let weighty = doubts().take(MOST_NAMED).map(|notice| in_few_words(notice));
+    let weighty = doubts().filter(of_figures).take(MOST_NAMED);
+    let weighty = weighty.map(|notice| in_few_words(notice));
     let weighty: Vec<&str> = weighty.collect();
     let shown: Vec<Cell> = doubts()
         .take(detail.notices)
@@ -279,7 +294,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             named if named.len() == more => format!(": {} (--tables).", named.join(", ")),
             named => {
                 let rest = more - named.len();
-                format!(": {} and {rest} more (--tables).", named.join(", "))
+                format!(": {}, {rest} more (--tables).", named.join(", "))
             }
         },
         // What follows speaks against nothing.
@@ -314,7 +329,7 @@ fn in_few_words(notice: &Notice) -> &str {
         "memory" => "a disk in memory",
         "no-barrier" => "no barriers",
         "no-flush" => "no flushes",
-        "no-journal" => "no journal",
+        Results::NO_JOURNAL => "no journal",
         "slow-memory" => "slow memory",
         "stolen-cpu" => "CPU taken by the host",
         "suspicious-flush" => "flushes too quick",
@@ -322,9 +337,9 @@ fn in_few_words(notice: &Notice) -> &str {
     }
 }
 
-/// Whether a notice says something of the figures. What was left behind does not.
+/// Whether a notice says something of the figures. What was left behind does not, nor what a filesystem may lose.
 fn is_of_figures(notice: &Notice) -> bool {
-    notice.code != Results::LEFT_BEHIND
+    ![Results::LEFT_BEHIND, Results::NO_JOURNAL].contains(&notice.code.as_str())
 }
 
 fn tone(weight: Weight) -> Tone {
@@ -372,7 +387,8 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let directory = (results.directory != ".").then(|| quoted(&results.directory));
     let mut commands: Vec<(Vec<String>, String)> = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        commands.push((proof(), sync::proving_time()));
+        let what = format!("simulated cuts, {}", sync::proving_time());
+        commands.push((proof(), what));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note && is_of_figures(notice);
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
@@ -405,7 +421,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
         .iter()
         .flat_map(|(words, what)| in_lines(words, what));
     let long = kept.program.filter(|_| short.is_none());
-    let long = long.map(|path| format!("where landfall is {path}"));
+    let long = long.map(|path| format!("(landfall stands for {path})"));
     titled("Next", lines.chain(long).map(Cell::from))
 }
 
@@ -534,7 +550,10 @@ mod tests {
         let program = "'/home/u/my build/landfall'";
         let lines = lines_of_next(&results(Vec::new()), program);
         let last = lines.last().map(String::as_str);
-        assert_eq!(last, Some("where landfall is '/home/u/my build/landfall'"));
+        assert_eq!(
+            last,
+            Some("(landfall stands for '/home/u/my build/landfall')")
+        );
         let lines = lines_of_next(&results(Vec::new()), "'./my build/landfall'");
         assert!(lines[1].starts_with("sudo './my build/landfall' advise /data"));
     }

@@ -49,7 +49,7 @@ pub fn wall_in_short(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
         _ => "writers wait",
     };
     format!(
-        "Above {} unsynced {who}: {} MB/s, not {}.",
+        "With more than {} unsynced, {who}: {} MB/s, not {}.",
         bytes_text(wall.size_before),
         thousands(wall.after_mb_per_s.median),
         thousands(wall.before_mb_per_s.median),
@@ -170,7 +170,7 @@ pub fn way(axes: &Axes) -> String {
         Some(Allocation::Append) => "into a new file",
         Some(Allocation::Overwrite) => "over an old file",
         Some(Allocation::ZeroFilled) => "over zeros just written",
-        Some(Allocation::ZeroFilledSettled) => "over zeros synced before",
+        Some(Allocation::ZeroFilledSettled) => "over synced zeros",
         Some(Allocation::Unwritten) => "into fallocated space",
         Some(Allocation::Sparse) => "into a sparse file",
         Some(Allocation::WriteZeroes) => "over zeros made by fallocate",

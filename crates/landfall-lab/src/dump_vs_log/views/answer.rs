@@ -14,12 +14,20 @@ use crate::stream::summary_text::seconds_text;
 
 /// What stands beside each way.
 const SHOWN: [(Saving, &str, &str); 3] = [
-    (Saving::Dump, "dump, records encoded", "all since the dump"),
-    (Saving::LogEveryUpdate, "log over zeros, synced", "nothing"),
+    (
+        Saving::Dump,
+        "dump, records encoded",
+        "all since the dump is lost",
+    ),
+    (
+        Saving::LogEveryUpdate,
+        "log over zeros, synced",
+        "nothing is lost",
+    ),
     (
         Saving::SnapshotEveryUpdate,
         "log, during a snapshot",
-        "nothing",
+        "nothing is lost",
     ),
 ];
 
@@ -36,9 +44,13 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         };
         let stall = time(Metric::LongestStallMs, 1e-3);
         let restart = time(Metric::RestartSeconds, 1.0);
-        let risk = if is_at_risk { "*" } else { "" };
+        let (lost, risk) = match (is_at_risk, saving) {
+            (false, _) => (*lost, ""),
+            (true, Saving::Dump) => (*lost, "*"),
+            (true, _) => ("at risk", "*"),
+        };
         let lost = match (is_in_memory, is_in_doubt) {
-            (true, _) => Cell::toned(Tone::Bad, "everything"),
+            (true, _) => Cell::toned(Tone::Bad, "all is lost"),
             (false, true) => Cell::toned(Tone::Doubt, format!("{lost}{risk}?")),
             (false, false) => Cell::from(format!("{lost}{risk}")),
         };
@@ -46,13 +58,12 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
     });
     let rows: Vec<Row> = rows.collect();
     let mut columns: Vec<Column> = ["longest stop", "restart"].map(Column::new).into();
-    columns.push(Column::text("a power cut loses"));
+    columns.push(Column::text("by a power cut"));
     let title = format!("Dump or log {}", bytes_text(found.state_bytes));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     if is_at_risk {
         // A log begins new files too.
-        table
-            .note("* Without a journal new files can be lost too: a dump, or the log's next file.");
+        table.note("* Without a journal new files can be lost too: a dump, or a log's next file.");
     }
     if is_in_doubt {
         table.note("? As documented; a danger that was noticed here may take more.");
@@ -68,11 +79,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "takes less time in all"),
+        Some(share) => (share, "takes less time"),
         None => (below(Cost::Bytes)?, "writes less"),
     };
     Some(format!(
-        "Syncing each update of {} {what} than a dump if under {share} of the state changes between two dumps.",
-        bytes_text(found.record_bytes)
+        "A log {what} if under {share} of the state changes between two dumps."
     ))
 }

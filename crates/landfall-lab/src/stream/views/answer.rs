@@ -97,10 +97,7 @@ fn tie(soonest: &Saved<'_>, rivals: &[Saved<'_>]) -> Option<String> {
         .collect();
     match &tied[..] {
         [] => None,
-        [one] => Some(format!("As soon, by their intervals: {one}.")),
-        [first, rest @ ..] => Some(format!(
-            "As soon, by their intervals: {first} and {} more.",
-            rest.len()
-        )),
+        [one] => Some(format!("As soon: {one}.")),
+        [first, rest @ ..] => Some(format!("As soon: {first} and {} more.", rest.len())),
     }
 }

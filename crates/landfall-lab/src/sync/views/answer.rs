@@ -1,7 +1,7 @@
 //! What a durable write costs here, on one screen: the cheapest safe way, and what the other choices change.
 //!
-//! Ratios are to the first row, formed round by round. Nothing that is not meant to be durable, or lost something when the
-//! power was cut, stands first.
+//! The verdict stands before the table. Ratios are to the first row, formed round by round. Nothing that is not meant to be
+//! durable, or lost something when the power was cut, stands first.
 
 use landfall_os::{Allocation, SyncMethod};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
@@ -27,8 +27,9 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     if let Some(usual) = usual {
         rows.push(lead.row(way(usual), usual, lead.standing_of(usual)));
     }
+    let mut verdict = lead.verdict(results, sync);
     let mut notes = vec![lead.legend()];
-    notes.extend(lead.standing(results, sync));
+    notes.extend(lead.ties());
     notes.extend(usual.and_then(|usual| lead.why_usual(usual)));
     if let Some(append) = lead.append(sync) {
         // What was seen to lose something is worse than at risk.
@@ -41,17 +42,16 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         rows.push(lead.row(way(append), append, remark));
         notes.extend(lead.why_append(append, results));
         if is_at_risk {
-            notes.push(
-                "At risk: with no journal, repair can take back what was appended and synced."
-                    .to_owned(),
-            );
+            let risk =
+                "At risk: with no journal fsck can drop what was appended, though it was synced.";
+            verdict.push((Tone::Bad, risk.to_owned()));
         }
     }
     notes.extend(lead.in_databases(usual, &rows, lead.append(sync)));
     if let Some((one, many)) = lead.threads(sync) {
         let label = lead.threads_label(one, many, usual);
         rows.push(lead.row(label, many, lead.standing_of(many)));
-        notes.extend(lead.gain(one, many, usual));
+        notes.extend(lead.gain(one, many, usual, rows.len()));
         notes.extend(lead.longest(many));
     }
     if let Some(unsafe_one) = lead.fastest_unsafe(sync) {
@@ -61,15 +61,14 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     let columns = ["a second", "ratio", "writes", "flushes"];
     let mut columns: Vec<Column> = columns.map(Column::new).into();
     columns.push(Column::text("safety"));
-    let size = lead.series.axes.text(Axis::Size);
-    let title = if results.is_in_doubt() {
-        format!("Meant to be durable, {size}")
-    } else {
-        format!("Durable writes of {size}")
-    };
+    let title = format!("Writes of {}", lead.series.axes.text(Axis::Size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     notes.into_iter().for_each(|note| table.note(note));
-    Some(vec![Block::Table(table)])
+    let verdict = Block::Prose {
+        indent: 0,
+        sentences: verdict,
+    };
+    Some(vec![verdict, Block::Table(table)])
 }
 
 /// The way that stands first, and those that cannot be told from it.
@@ -104,40 +103,58 @@ impl<'a> Lead<'a> {
         } else {
             ""
         };
-        format!("Ratio to the first row{spread}. Counts are per write.")
+        format!("Ratio to row 1{spread}. Counts: the disk's, per write.")
     }
 
-    /// What is to be known of the first row: what it was proven by, and that others are as fast.
-    fn standing(&self, results: &Results, sync: &SyncResults) -> Vec<String> {
+    /// Which way is the cheapest that is safe, and how far that is known.
+    fn verdict(&self, results: &Results, sync: &SyncResults) -> Vec<(Tone, String)> {
+        let is_in_doubt = results.is_in_doubt();
+        let what = match self.is_proven {
+            true => "Fastest that lost nothing",
+            false => "Fastest and documented as safe",
+        };
+        let threads = match self.series.axes.threads {
+            Some(1) | None => String::new(),
+            Some(many) => format!(" by {many} threads"),
+        };
+        let rate = self.series.text(Metric::OpsPerSecond);
+        let cheapest = format!("{what}: {}, {rate} a second{threads}.", way(self.series));
+        let doubt = "Do not rely on it: see what is said of trust, below.";
+        let doubt = is_in_doubt.then(|| (Tone::Bad, doubt.to_owned()));
+        let known = match self.states(sync) {
+            Some(states) => format!(
+                "Safe: lost nothing in {states} simulated power cuts. Whether this disk keeps what it flushed, \
+                 only a real cut and a witness on another host can tell."
+            ),
+            None => {
+                let host = match virtual_disk(results.filesystem.storage()) {
+                    Some(_) => "; it also depends on the host to flush",
+                    None => "",
+                };
+                format!("Whether it is safe was not tested{host}.")
+            }
+        };
+        let verdict = [(Tone::Good, cheapest), (Tone::Plain, known)];
+        verdict.into_iter().chain(doubt).collect()
+    }
+
+    /// Which others are as fast as the first row.
+    fn ties(&self) -> Option<String> {
         if !self.has_spread() {
-            return vec!["One round cannot say how far chance moved these figures.".to_owned()];
+            return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
         let as_fast = if self.is_proven {
-            "As safe and fast as row 1"
+            "As safe and fast"
         } else {
             "As fast as row 1"
         };
         let ties = ways(self.ties.iter().copied().take(MOST_TIES));
-        let tie = (!ties.is_empty()).then(|| match self.ties.len() {
+        (!ties.is_empty()).then(|| match self.ties.len() {
             all if all > MOST_TIES => {
                 format!("{as_fast}: {ties} and {} more.", all - MOST_TIES)
             }
             _ => format!("{as_fast}: {ties}."),
-        });
-        let untested = (!self.is_proven).then(|| {
-            let host = match virtual_disk(results.filesystem.storage()) {
-                Some(_) => ", if the host flushes",
-                None => "",
-            };
-            format!("Untested: no power was cut. Durable is as documented{host}.")
-        });
-        let proof = self.states(sync).map(|states| {
-            format!(
-                "Safe: lost nothing in {states} simulated power cuts. Whether this disk keeps what it flushed, \
-                 only a real cut and a witness on another host can tell."
-            )
-        });
-        [proof, tie, untested].into_iter().flatten().collect()
+        })
     }
 
     /// Why the usual call, which stands second, is slower though it makes the same requests: the page cache takes time of
@@ -270,10 +287,11 @@ impl<'a> Lead<'a> {
         let is_usual = |append: &&Series| append.axes.sync_method == Some(SyncMethod::FDATASYNC);
         let appending = append.filter(is_usual).map_or_else(String::new, |_| {
             // It stands behind the others.
-            format!("; a growing binlog or AOF is row {}", rows.len())
+            let row = rows.len();
+            format!(" Like row {row}: MySQL's binlog, AOF.")
         });
         Some(format!(
-            "PostgreSQL's log by default is row {overwriting}{appending}."
+            "Like row {overwriting}: PostgreSQL's WAL, InnoDB's redo.{appending}"
         ))
     }
 
@@ -306,7 +324,7 @@ impl<'a> Lead<'a> {
         let together = many.median(Metric::P99Us)?;
         let threads = many.axes.threads?;
         Some(format!(
-            "99% of writes take at most {} µs in the first row, {} µs with {threads} threads.",
+            "99% of writes take at most {} µs in row 1, {} µs with {threads} threads.",
             thousands(alone),
             thousands(together)
         ))
@@ -347,17 +365,23 @@ impl<'a> Lead<'a> {
         }
     }
 
-    /// What several threads gain.
-    fn gain(&self, one: &Series, many: &Series, usual: Option<&Series>) -> Option<String> {
+    /// What several threads gain, in the row of this number.
+    fn gain(
+        &self,
+        one: &Series,
+        many: &Series,
+        usual: Option<&Series>,
+        row: usize,
+    ) -> Option<String> {
         let ratio = many.ratio(one, Metric::OpsPerSecond)?;
         let threads = many.axes.threads?;
         let files = match many.axes.files {
-            Some(Files::Each) => "a file each",
-            _ => "one file",
+            Some(Files::Each) => "each in its own file",
+            _ => "all in one file",
         };
         if many.trials.len() > 1 && (ratio.low..=ratio.high).contains(&1.0) {
             return Some(format!(
-                "{threads} threads, {files}, are not shown to write more often than one."
+                "{threads} threads, {files}, are not shown to write more than one."
             ));
         }
         let flushes = |series: &Series| series.median(Metric::Flushes);
@@ -368,7 +392,12 @@ impl<'a> Lead<'a> {
             _ => "",
         };
         let one_thread = match self.numbered(one, usual) {
-            Some(1) => "one thread".to_owned(),
+            // It says how many times.
+            Some(1) => {
+                return Some(format!(
+                    "Row {row} is the total of {threads} threads, {files}{why}."
+                ));
+            }
             Some(row) => format!("row {row}"),
             None => format!("one thread's {}", one.axes.text(Axis::Method)),
         };
@@ -378,7 +407,7 @@ impl<'a> Lead<'a> {
             digits(ratio.median)(ratio.median)
         };
         Some(format!(
-            "{threads} threads, {files}: {times} times {one_thread}{why}."
+            "Row {row} is the total of {threads} threads, {files}: {times} times {one_thread}{why}."
         ))
     }
 
@@ -432,8 +461,8 @@ mod tests {
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
-        "Ratio to the first row: median of rounds, 95% interval. Counts are per write.";
-    const UNTESTED: &str = "Untested: no power was cut. Durable is as documented.";
+        "Ratio to row 1: median of rounds, 95% interval. Counts: the disk's, per write.";
+    const UNTESTED: &str = "Whether it is safe was not tested.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -443,8 +472,8 @@ mod tests {
     fn said(series: Vec<Series>) -> (Vec<String>, String) {
         let results = results(Vec::new());
         let blocks = answer(&results, &sync_results(series)).expect("an answer");
-        let [Block::Table(table)] = blocks.as_slice() else {
-            panic!("one table, not {blocks:?}");
+        let [Block::Prose { sentences, .. }, Block::Table(table)] = blocks.as_slice() else {
+            panic!("a verdict and one table, not {blocks:?}");
         };
         let heads = table.rows.iter().map(|row| match row {
             Row::Cells { head, cells } => {
@@ -453,7 +482,10 @@ mod tests {
             }
             other => format!("{other:?}"),
         });
-        (heads.collect(), table.notes.join("\n"))
+        let verdict = sentences.iter().map(|(_, sentence)| sentence);
+        let said: Vec<&String> = verdict.chain(&table.notes).collect();
+        let said: Vec<&str> = said.into_iter().map(String::as_str).collect();
+        (heads.collect(), said.join("\n"))
     }
 
     #[test]
@@ -488,13 +520,14 @@ mod tests {
             ]
         );
         let expected = [
+            "Fastest and documented as safe: overwrite with fdatasync, 1,000 a second.",
+            UNTESTED,
             LEGEND,
             "As fast as row 1: overwrite with fsync.",
-            UNTESTED,
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "PostgreSQL's log by default is row 1; a growing binlog or AOF is row 2.",
-            "16 threads, one file: 4.0 (4.0–4.0) times one thread; they share flushes.",
-            "99% of writes take at most 3,000 µs in the first row, 750 µs with 16 threads.",
+            "Like row 1: PostgreSQL's WAL, InnoDB's redo. Like row 2: MySQL's binlog, AOF.",
+            "Row 3 is the total of 16 threads, all in one file; they share flushes.",
+            "99% of writes take at most 3,000 µs in row 1, 750 µs with 16 threads.",
         ];
         assert_eq!(text, expected.join("\n"));
     }
@@ -519,7 +552,7 @@ mod tests {
         let blocks = answer(&results, &found).expect("an answer");
         let text = format!("{blocks:?}");
         assert!(
-            text.contains("4 threads, one file, are not shown to write more often than one."),
+            text.contains("4 threads, all in one file, are not shown to write more than one."),
             "{text}"
         );
     }
@@ -565,8 +598,10 @@ mod tests {
                 "overwrite with fdatasync: untested"
             ]
         );
-        let of_postgres = "PostgreSQL's log by default is row 2.";
-        assert_eq!(text, format!("{LEGEND}\n{UNTESTED}\n{of_postgres}"));
+        let lead = "Fastest and documented as safe: overwrite with fsync, 2,000 a second.";
+        let of_postgres = "Like row 2: PostgreSQL's WAL, InnoDB's redo.";
+        let expected = [lead, UNTESTED, LEGEND, of_postgres];
+        assert_eq!(text, expected.join("\n"));
     }
 
     #[test]
