@@ -38,8 +38,8 @@ pub struct Detail {
     claims: usize,
     /// Notices that are said, the weightiest first; the rest is counted.
     notices: usize,
-    /// A claim that does not hold, where none has a line.
-    example: bool,
+    /// Claims that do not hold and are named, where none has a line.
+    examples: usize,
 }
 
 impl Detail {
@@ -57,7 +57,7 @@ impl Detail {
             reasons,
             claims,
             notices,
-            example: true,
+            examples: 2,
         };
         let most = (surprises..=judged).rev();
         let most = most.map(|claims| with(true, claims, MOST_NOTICES));
@@ -66,10 +66,9 @@ impl Detail {
         let least = (0..MOST_NOTICES).rev();
         let least = least.map(|notices| with(false, 0, notices));
         let mut all: Vec<Detail> = most.chain(fewer).chain(least).collect();
-        all.extend(all.last().copied().map(|least| Detail {
-            example: false,
-            ..least
-        }));
+        let least = all.last().copied().into_iter();
+        let fewer = least.flat_map(|least| [1, 0].map(|examples| Detail { examples, ..least }));
+        all.extend(fewer.collect::<Vec<_>>());
         all
     }
 }
@@ -234,15 +233,18 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
             format!("{count}{more} {name}")
         })
         .collect();
-    if detail.claims == 0 && detail.example {
-        let mut claims = results.claims();
-        let surprise = claims.find(|claim| claim.verdict == Verdict::DoesNotHold);
-        if let Some((first, claim)) = counted.first_mut().zip(surprise) {
-            first.push_str(&format!(", such as \u{201c}{}\u{201d}", claim.statement));
-            if let Some(here) = claim.today {
-                let (median, interval) = (two(here.median), interval(&here, two));
-                first.push_str(&format!(" (here {median}, {interval})"));
-            }
+    if detail.claims == 0 && detail.examples > 0 {
+        let claims = results.claims();
+        let surprises = claims.filter(|claim| claim.verdict == Verdict::DoesNotHold);
+        let named = surprises.take(detail.examples).map(|claim| {
+            let here = claim.today.map_or_else(String::new, |here| {
+                format!(" (here {}, {})", two(here.median), interval(&here, two))
+            });
+            format!("\u{201c}{}\u{201d}{here}", claim.statement)
+        });
+        let named: Vec<String> = named.collect();
+        if let Some((first, ..)) = counted.first_mut().zip(named.first()) {
+            first.push_str(&format!(", such as {}", named.join(" and ")));
         }
     }
     (!counted.is_empty()).then(|| match detail.claims {
@@ -322,7 +324,7 @@ fn in_few_words(notice: &Notice) -> &str {
         "directory-only" => "one directory only",
         "drift" => "rounds that drift",
         "run-drift" => "a machine that drifts",
-        "foreign-cpu" => "other programs",
+        "foreign-cpu" => "other programs ran",
         "foreign-traffic" => "others on this disk",
         "made-on-image" => "a disk in a file",
         "made-on-recorder" => "times of a model",
@@ -363,7 +365,7 @@ fn verdict(results: &Results, weightiest: Option<Weight>) -> (Tone, &'static str
     }
     match weightiest {
         Some(Weight::Danger) => (Tone::Bad, "Not as they stand"),
-        Some(Weight::Warning) => (Tone::Doubt, "Ratios more than rates"),
+        Some(Weight::Warning) => (Tone::Doubt, "Ratios over rates"),
         Some(Weight::Note) | None => {
             let text = "Nothing was noticed that speaks against these figures";
             (Tone::Plain, text)
@@ -534,7 +536,7 @@ mod tests {
         };
         assert!(!is_repeated(&left));
         let doubtful = with_notice(|one| proven(one, 9), "foreign-cpu");
-        assert_eq!(said(&doubtful), ["Ratios more than rates:", "Said."]);
+        assert_eq!(said(&doubtful), ["Ratios over rates:", "Said."]);
         assert!(is_repeated(&doubtful));
     }
 

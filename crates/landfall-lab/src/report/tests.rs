@@ -306,7 +306,7 @@ fn a_run_without_proofs_is_reported_without_them() {
     // The picture is of cost alone, with the command that adds safety.
     assert!(body(&html).contains("id=\"front\""));
     assert!(body(&html).contains("<code>sudo landfall lab sync --prove /data</code>"));
-    assert!(body(&html).contains("This simulates up to 300 for each, on its own disks, in "));
+    assert!(body(&html).contains("This simulates up to 300 for each, on scratch disks, in "));
     // Text and picture name the same way.
     let marked: Vec<&str> = html.split("\"best\":true").collect();
     let [before, _] = marked.as_slice() else {

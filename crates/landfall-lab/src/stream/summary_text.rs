@@ -46,10 +46,10 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
 pub fn wall_in_short(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
     let who = match limits {
         Some(limits) if wall.is_at_limit(limits) => "the kernel slows writers down",
-        _ => "writers wait",
+        _ => "writes slow down",
     };
     format!(
-        "With more than {} unsynced, {who}: {} MB/s, not {}.",
+        "Above {} unsynced, {who}: {} MB/s, not {}.",
         bytes_text(wall.size_before),
         thousands(wall.after_mb_per_s.median),
         thousands(wall.before_mb_per_s.median),

@@ -14,20 +14,12 @@ use crate::stream::summary_text::seconds_text;
 
 /// What stands beside each way.
 const SHOWN: [(Saving, &str, &str); 3] = [
-    (
-        Saving::Dump,
-        "dump, records encoded",
-        "all since the dump is lost",
-    ),
-    (
-        Saving::LogEveryUpdate,
-        "log over zeros, synced",
-        "nothing is lost",
-    ),
+    (Saving::Dump, "dump, records encoded", "all since the dump"),
+    (Saving::LogEveryUpdate, "log over zeros, synced", "nothing"),
     (
         Saving::SnapshotEveryUpdate,
         "log, during a snapshot",
-        "nothing is lost",
+        "nothing",
     ),
 ];
 
@@ -50,15 +42,15 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
             (true, _) => ("at risk", "*"),
         };
         let lost = match (is_in_memory, is_in_doubt) {
-            (true, _) => Cell::toned(Tone::Bad, "all is lost"),
+            (true, _) => Cell::toned(Tone::Bad, "everything"),
             (false, true) => Cell::toned(Tone::Doubt, format!("{lost}{risk}?")),
             (false, false) => Cell::from(format!("{lost}{risk}")),
         };
         Some(Row::of(*label, [stall.into(), restart.into(), lost]))
     });
     let rows: Vec<Row> = rows.collect();
-    let mut columns: Vec<Column> = ["longest stop", "restart"].map(Column::new).into();
-    columns.push(Column::text("by a power cut"));
+    let mut columns: Vec<Column> = ["longest pause", "restart"].map(Column::new).into();
+    columns.push(Column::text("lost in a power cut"));
     let title = format!("Dump or log {}", bytes_text(found.state_bytes));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     if is_at_risk {
@@ -79,10 +71,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "takes less time"),
-        None => (below(Cost::Bytes)?, "writes less"),
+        Some(share) => (share, "total time"),
+        None => (below(Cost::Bytes)?, "bytes written"),
     };
     Some(format!(
-        "A log {what} if under {share} of the state changes between two dumps."
+        "In {what} a log beats dumps if under {share} changes between two dumps."
     ))
 }

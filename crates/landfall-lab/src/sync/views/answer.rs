@@ -3,7 +3,7 @@
 //! The verdict stands before the table. Ratios are to the first row, formed round by round. Nothing that is not meant to be
 //! durable, or lost something when the power was cut, stands first.
 
-use landfall_os::{Allocation, SyncMethod};
+use landfall_os::Allocation;
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Axes, Axis, Files, Metric, Series};
 
@@ -47,7 +47,7 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
             verdict.push((Tone::Bad, risk.to_owned()));
         }
     }
-    notes.extend(lead.in_databases(usual, &rows, lead.append(sync)));
+    notes.extend(lead.in_databases(usual, lead.append(sync)));
     if let Some((one, many)) = lead.threads(sync) {
         let label = lead.threads_label(one, many, usual);
         rows.push(lead.row(label, many, lead.standing_of(many)));
@@ -98,12 +98,12 @@ impl<'a> Lead<'a> {
 
     /// What the columns are.
     fn legend(&self) -> String {
-        let spread = if self.has_spread() {
-            ": median of rounds, 95% interval"
+        let ratio = if self.has_spread() {
+            "Ratio: median of each round's, 95% interval."
         } else {
-            ""
+            "Ratio: to row 1."
         };
-        format!("Ratio to row 1{spread}. Counts: the disk's, per write.")
+        format!("{ratio} Counts: the disk's, per write.")
     }
 
     /// Which way is the cheapest that is safe, and how far that is known.
@@ -128,10 +128,10 @@ impl<'a> Lead<'a> {
             ),
             None => {
                 let host = match virtual_disk(results.filesystem.storage()) {
-                    Some(_) => "; it also depends on the host to flush",
+                    Some(_) => ", and the host must really flush",
                     None => "",
                 };
-                format!("Whether it is safe was not tested{host}.")
+                format!("No power cut was tested{host}.")
             }
         };
         let verdict = [(Tone::Good, cheapest), (Tone::Plain, known)];
@@ -271,28 +271,14 @@ impl<'a> Lead<'a> {
             .filter(|one| one.key != self.series.key)
     }
 
-    /// Which row is what databases do that many know.
-    fn in_databases(
-        &self,
-        usual: Option<&Series>,
-        rows: &[Row],
-        append: Option<&Series>,
-    ) -> Option<String> {
+    /// What databases that many know do of it.
+    fn in_databases(&self, usual: Option<&Series>, append: Option<&Series>) -> Option<String> {
         let is_baseline = self.series.axes == Axes::from(Strategy::BASELINE);
-        let overwriting = match usual {
-            Some(_) => 2,
-            None if is_baseline => 1,
-            None => return None,
-        };
-        let is_usual = |append: &&Series| append.axes.sync_method == Some(SyncMethod::FDATASYNC);
-        let appending = append.filter(is_usual).map_or_else(String::new, |_| {
-            // It stands behind the others.
-            let row = rows.len();
-            format!(" Like row {row}: MySQL's binlog, AOF.")
-        });
-        Some(format!(
-            "Like row {overwriting}: PostgreSQL's WAL, InnoDB's redo.{appending}"
-        ))
+        let overwrite = "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo.";
+        let overwrite = (is_baseline || usual.is_some()).then_some(overwrite);
+        let append = append.and(Some("Append: binlogs, AOFs."));
+        let said: Vec<&str> = overwrite.into_iter().chain(append).collect();
+        (!said.is_empty()).then(|| said.join(" "))
     }
 
     /// Why appending costs more, by what was counted.
@@ -456,13 +442,13 @@ fn with_interval(ratio: &Estimate) -> String {
 mod tests {
     use super::*;
     use crate::sync::fixtures::{measured, results, sync_results};
-    use landfall_os::SyncCall;
+    use landfall_os::{SyncCall, SyncMethod};
 
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
-        "Ratio to row 1: median of rounds, 95% interval. Counts: the disk's, per write.";
-    const UNTESTED: &str = "Whether it is safe was not tested.";
+        "Ratio: median of each round's, 95% interval. Counts: the disk's, per write.";
+    const UNTESTED: &str = "No power cut was tested.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -525,7 +511,7 @@ mod tests {
             LEGEND,
             "As fast as row 1: overwrite with fsync.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "Like row 1: PostgreSQL's WAL, InnoDB's redo. Like row 2: MySQL's binlog, AOF.",
+            "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo. Append: binlogs, AOFs.",
             "Row 3 is the total of 16 threads, all in one file; they share flushes.",
             "99% of writes take at most 3,000 µs in row 1, 750 µs with 16 threads.",
         ];
@@ -599,7 +585,7 @@ mod tests {
             ]
         );
         let lead = "Fastest and documented as safe: overwrite with fsync, 2,000 a second.";
-        let of_postgres = "Like row 2: PostgreSQL's WAL, InnoDB's redo.";
+        let of_postgres = "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo.";
         let expected = [lead, UNTESTED, LEGEND, of_postgres];
         assert_eq!(text, expected.join("\n"));
     }

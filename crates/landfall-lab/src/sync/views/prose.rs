@@ -222,7 +222,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
     let risk = if is_at_risk(&results.filesystem, append) {
-        " Appending is at risk: without a journal, repair after a power cut can take back the new size."
+        " Appending is at risk: without a journal, fsck after a power cut can undo the new size."
     } else {
         ""
     };

@@ -33,7 +33,7 @@ const PROVEN: [&str; 4] = [
 const PROMISED: [&str; 4] = [
     "",
     "not synced: a power cut may lose data",
-    "synced; no power cut was tested yet",
+    "synced; untested by power cuts",
     RISK,
 ];
 /// The same in main memory.
@@ -161,7 +161,7 @@ fn named_as(equals: &[Timed<'_>]) -> &'static str {
 fn proving() -> String {
     let plan = Plan::proving();
     format!(
-        "simulates up to {} for each, on its own disks, in {}",
+        "simulates up to {} for each, on scratch disks, in {}",
         Plan::PROOF_STATES,
         duration_text(Experiment::expected(&plan).as_secs_f64())
     )
