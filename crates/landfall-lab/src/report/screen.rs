@@ -296,7 +296,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             named if named.len() == more => format!(": {} (--tables).", named.join(", ")),
             named => {
                 let rest = more - named.len();
-                format!(": {}, {rest} more (--tables).", named.join(", "))
+                format!(": {}, {rest} more notices.", named.join(", "))
             }
         },
         // What follows speaks against nothing.
@@ -365,7 +365,7 @@ fn verdict(results: &Results, weightiest: Option<Weight>) -> (Tone, &'static str
     }
     match weightiest {
         Some(Weight::Danger) => (Tone::Bad, "Not as they stand"),
-        Some(Weight::Warning) => (Tone::Doubt, "Ratios over rates"),
+        Some(Weight::Warning) => (Tone::Doubt, "Ratios more than rates"),
         Some(Weight::Note) | None => {
             let text = "Nothing was noticed that speaks against these figures";
             (Tone::Plain, text)
@@ -536,7 +536,7 @@ mod tests {
         };
         assert!(!is_repeated(&left));
         let doubtful = with_notice(|one| proven(one, 9), "foreign-cpu");
-        assert_eq!(said(&doubtful), ["Ratios over rates:", "Said."]);
+        assert_eq!(said(&doubtful), ["Ratios more than rates:", "Said."]);
         assert!(is_repeated(&doubtful));
     }
 

@@ -45,14 +45,14 @@ pub fn wall(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
 /// The same in one sentence.
 pub fn wall_in_short(wall: &Wall, limits: Option<&DirtyLimits>) -> String {
     let who = match limits {
-        Some(limits) if wall.is_at_limit(limits) => "the kernel slows writers down",
-        _ => "writes slow down",
+        Some(limits) if wall.is_at_limit(limits) => "the kernel slows writes",
+        _ => "writes slow",
     };
     format!(
-        "Above {} unsynced, {who}: {} MB/s, not {}.",
+        "Above {} unsynced, {who} from {} to {} MB/s.",
         bytes_text(wall.size_before),
-        thousands(wall.after_mb_per_s.median),
         thousands(wall.before_mb_per_s.median),
+        thousands(wall.after_mb_per_s.median),
     )
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         let (lost, risk) = match (is_at_risk, saving) {
             (false, _) => (*lost, ""),
             (true, Saving::Dump) => (*lost, "*"),
-            (true, _) => ("at risk", "*"),
+            (true, _) => ("next file", "*"),
         };
         let lost = match (is_in_memory, is_in_doubt) {
             (true, _) => Cell::toned(Tone::Bad, "everything"),
@@ -71,10 +71,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "total time"),
-        None => (below(Cost::Bytes)?, "bytes written"),
+        Some(share) => (share, "takes less time"),
+        None => (below(Cost::Bytes)?, "writes less"),
     };
     Some(format!(
-        "In {what} a log beats dumps if under {share} changes between two dumps."
+        "Logging {what} than dumping if under {share} changes between dumps."
     ))
 }

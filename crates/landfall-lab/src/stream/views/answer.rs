@@ -97,7 +97,10 @@ fn tie(soonest: &Saved<'_>, rivals: &[Saved<'_>]) -> Option<String> {
         .collect();
     match &tied[..] {
         [] => None,
-        [one] => Some(format!("As soon: {one}.")),
-        [first, rest @ ..] => Some(format!("As soon: {first} and {} more.", rest.len())),
+        [one] => Some(format!("As soon as row 1: {one}.")),
+        [first, rest @ ..] => Some(format!(
+            "As soon as row 1: {first} and {} more.",
+            rest.len()
+        )),
     }
 }

@@ -99,7 +99,7 @@ impl<'a> Lead<'a> {
     /// What the columns are.
     fn legend(&self) -> String {
         let ratio = if self.has_spread() {
-            "Ratio: median of each round's, 95% interval."
+            "Ratio: median of rounds' ratios, 95% interval."
         } else {
             "Ratio: to row 1."
         };
@@ -447,7 +447,7 @@ mod tests {
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
-        "Ratio: median of each round's, 95% interval. Counts: the disk's, per write.";
+        "Ratio: median of rounds' ratios, 95% interval. Counts: the disk's, per write.";
     const UNTESTED: &str = "No power cut was tested.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
