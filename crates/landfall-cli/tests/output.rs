@@ -144,7 +144,7 @@ fn every_trial_is_one_line() {
     let ended = run(dir.path(), small(&["--no-report", "--csv", "trials.csv"]));
     ended.assert_measured();
     assert!(
-        ended.stdout.contains("Durable writes of"),
+        ended.stdout.contains("Writes of"),
         "and the screen as usual"
     );
     let written = fs::read_to_string(dir.path().join("trials.csv")).unwrap();
@@ -268,7 +268,7 @@ fn a_run_ends_with_one_screen_and_its_tables_fit_a_hundred_columns() {
     assert_eq!(ended.stderr, "", "progress is for terminals");
     let screen = &ended.stdout;
     for part in [
-        "Durable writes of 8 KiB",
+        "Writes of 8 KiB",
         "append with fdatasync",
         " threads, ",
         "not synced",

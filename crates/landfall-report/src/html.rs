@@ -101,6 +101,9 @@ struct Filled<'a> {
 /// Characters of two notices that both stand with the verdict: the picture is to be on the first screen, whatever is doubted.
 const MOST_DOUBTED: usize = 200;
 
+/// Other warnings of which it says what they are about.
+const MOST_NAMED: usize = 2;
+
 /// Rows of a table that are shown: more make a page that no browser likes.
 const MOST_ROWS: usize = 400;
 
@@ -253,7 +256,8 @@ impl Filled<'_> {
         format!("{claims}: {}", verdicts.collect::<Vec<_>>().join(", "))
     }
 
-    /// The weightiest notices themselves, for those who read no further than the verdict, and how many others there are.
+    /// The weightiest notices themselves, for those who read no further than the verdict, what others are about, and how many notes
+    /// there are.
     fn doubts(&self) -> Option<String> {
         let mut all: Vec<&Notice> = self.page.notices.iter().collect();
         all.sort_by_key(|notice| Reverse(notice.weight));
@@ -267,22 +271,21 @@ impl Filled<'_> {
         let (worst, others) = all.split_at(shown);
         let worst: Vec<&str> = worst.iter().map(|notice| notice.text.as_str()).collect();
         let worst = worst.join(" ");
-        let count = |weight| others.iter().filter(|one| one.weight == weight).count();
-        let kinds = [
-            (count(Weight::Danger), "danger", "dangers"),
-            (count(Weight::Warning), "warning", "warnings"),
-            (count(Weight::Note), "note", "notes"),
+        let (doubts, notes) = others.split_at(weighty - shown);
+        let named = doubts.iter().take(MOST_NAMED);
+        let mut rest: Vec<String> = named.map(|notice| notice.topic().to_owned()).collect();
+        let more = [
+            (doubts.len() - rest.len(), "warning", "warnings"),
+            (notes.len(), "note", "notes"),
         ];
-        let kinds = kinds.into_iter().filter(|(count, ..)| *count > 0);
-        let counted: Vec<String> = kinds
-            .map(|(count, one, several)| Self::counted(count, one, several))
-            .collect();
-        let counted = counted.join(", ");
-        match (worst.as_str(), counted.as_str()) {
+        let more = more.into_iter().filter(|(count, ..)| *count > 0);
+        rest.extend(more.map(|(count, one, several)| Self::counted(count, one, several)));
+        let rest = rest.join(", ");
+        match (worst.as_str(), rest.as_str()) {
             ("", "") => None,
-            ("", _) => Some(format!("{counted}.")),
+            ("", _) => Some(format!("{rest}.")),
             (_, "") => Some(worst),
-            (..) => Some(format!("{worst} Also: {counted}.")),
+            (..) => Some(format!("{worst} Also: {rest}.")),
         }
     }
 

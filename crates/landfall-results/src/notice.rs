@@ -52,6 +52,29 @@ impl Notice {
         }
     }
 
+    /// What it is about, where there is no room for its sentence.
+    pub fn topic(&self) -> &str {
+        match self.code.as_str() {
+            "busy-machine" => "a busy machine",
+            "cut" => "trials cut short",
+            "directory-only" => "one directory only",
+            "drift" => "rounds that drift",
+            "foreign-cpu" => "other programs ran",
+            "foreign-traffic" => "others on this disk",
+            "made-on-image" => "a disk in a file",
+            "made-on-recorder" => "times of a model",
+            "memory" => "a disk in memory",
+            "no-barrier" => "no barriers",
+            "no-flush" => "no flushes",
+            "no-journal" => "no journal",
+            "run-drift" => "a machine that drifts",
+            "slow-memory" => "slow memory",
+            "stolen-cpu" => "CPU taken by the host",
+            "suspicious-flush" => "flushes too quick",
+            code => code,
+        }
+    }
+
     /// All that is to be said of it.
     pub fn full(&self) -> String {
         let both = [self.text.as_str(), self.details.as_str()];

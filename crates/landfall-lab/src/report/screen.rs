@@ -279,7 +279,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let weightiest = all.iter().find(of_figures).map(|notice| notice.weight);
     let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
     let weighty = doubts().filter(of_figures).take(MOST_NAMED);
-    let weighty = weighty.map(|notice| in_few_words(notice));
+    let weighty = weighty.map(|notice| notice.topic());
     let weighty: Vec<&str> = weighty.collect();
     let shown: Vec<Cell> = doubts()
         .take(detail.notices)
@@ -306,7 +306,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         (_, more) if more <= MOST_REST => {
             let rest = all.iter().filter(|one| one.weight == Weight::Note);
             let not_shown = doubts().skip(shown.len()).chain(rest);
-            let named: Vec<&str> = not_shown.map(|notice| in_few_words(notice)).collect();
+            let named: Vec<&str> = not_shown.map(|notice| notice.topic()).collect();
             format!(" (also {}: --tables):", named.join(", "))
         }
         (_, more) => format!(" ({more} more notices: --tables):"),
@@ -314,29 +314,6 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
     let (tone, text) = verdict(results, weightiest);
     let said = [Cell::toned(tone, format!("{text}{ending}"))];
     titled("Trust", said.into_iter().chain(shown))
-}
-
-/// What a notice is about, where there is no room for its sentence.
-fn in_few_words(notice: &Notice) -> &str {
-    match notice.code.as_str() {
-        "busy-machine" => "a busy machine",
-        "cut" => "trials cut short",
-        "directory-only" => "one directory only",
-        "drift" => "rounds that drift",
-        "run-drift" => "a machine that drifts",
-        "foreign-cpu" => "other programs ran",
-        "foreign-traffic" => "others on this disk",
-        "made-on-image" => "a disk in a file",
-        "made-on-recorder" => "times of a model",
-        "memory" => "a disk in memory",
-        "no-barrier" => "no barriers",
-        "no-flush" => "no flushes",
-        Results::NO_JOURNAL => "no journal",
-        "slow-memory" => "slow memory",
-        "stolen-cpu" => "CPU taken by the host",
-        "suspicious-flush" => "flushes too quick",
-        code => code,
-    }
 }
 
 /// Whether a notice says something of the figures. What was left behind does not, nor what a filesystem may lose.

@@ -338,7 +338,7 @@ fn the_weightiest_notices_are_said_in_the_verdict_and_the_others_are_counted() {
         (&[warning], Some("Text 0.")),
         (
             &[note, warning, warning, warning],
-            Some("Text 1. Text 2. Also: 1 warning, 1 note."),
+            Some("Text 1. Text 2. Also: x, 1 note."),
         ),
         (
             &[warning, danger, note],

@@ -109,9 +109,10 @@ impl<'a> Lead<'a> {
     /// Which way is the cheapest that is safe, and how far that is known.
     fn verdict(&self, results: &Results, sync: &SyncResults) -> Vec<(Tone, String)> {
         let is_in_doubt = results.is_in_doubt();
-        let what = match self.is_proven {
-            true => "Fastest that lost nothing",
-            false => "Fastest and documented as safe",
+        let what = if self.is_proven {
+            "Fastest that lost nothing"
+        } else {
+            "Fastest and documented as safe"
         };
         let threads = match self.series.axes.threads {
             Some(1) | None => String::new(),
