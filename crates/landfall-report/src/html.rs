@@ -11,7 +11,7 @@ use landfall_results::view::chart::Chart;
 use landfall_results::view::{
     AdvisedGroup, Block, Chapter, Figure, Page, Reference, Row, Table, Tone,
 };
-use landfall_results::{Fact, Notice, Weight};
+use landfall_results::{Fact, Notice, Weight, topics};
 
 const STYLE: &str = concat!(
     include_str!("../templates/report.css"),
@@ -272,10 +272,24 @@ impl Filled<'_> {
         let worst: Vec<&str> = worst.iter().map(|notice| notice.text.as_str()).collect();
         let worst = worst.join(" ");
         let (doubts, notes) = others.split_at(weighty - shown);
-        let named = doubts.iter().take(MOST_NAMED);
-        let mut rest: Vec<String> = named.map(|notice| notice.topic().to_owned()).collect();
+        let mut named = topics(doubts.iter().copied());
+        named.truncate(MOST_NAMED);
+        let of = |topic: &str, weight| {
+            let mut all = doubts.iter();
+            all.any(|one| one.topic() == topic && one.weight == weight)
+        };
+        let named_by_weight = named.iter().map(|topic| {
+            if of(topic, Weight::Danger) {
+                format!("{topic} (danger)")
+            } else {
+                (*topic).to_owned()
+            }
+        });
+        let mut rest: Vec<String> = named_by_weight.collect();
+        let is_named = |one: &&&Notice| named.contains(&one.topic());
+        let unnamed = doubts.len() - doubts.iter().filter(is_named).count();
         let more = [
-            (doubts.len() - rest.len(), "warning", "warnings"),
+            (unnamed, "more warning", "more warnings"),
             (notes.len(), "note", "notes"),
         ];
         let more = more.into_iter().filter(|(count, ..)| *count > 0);

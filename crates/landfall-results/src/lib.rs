@@ -29,7 +29,7 @@ pub use axes::{Axes, Axis, CacheState, Data, Files, Placement, Term};
 pub use fact::Fact;
 pub use filesystem_spec::{FilesystemSpec, Kind};
 pub use metric::Metric;
-pub use notice::{Notice, Weight, left_out};
+pub use notice::{Notice, Weight, left_out, topics};
 pub use saving::{Policy, Saving, Way};
 pub use series::{Row, Series, SeriesProof};
 pub use trial::{Disturbance, KindOfRequest, Steadiness, Trial, Window};

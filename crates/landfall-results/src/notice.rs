@@ -57,20 +57,35 @@ impl Notice {
         match self.code.as_str() {
             "busy-machine" => "a busy machine",
             "cut" => "trials cut short",
-            "directory-only" => "one directory only",
+            "directory-only" => "a directory alone",
+            "failed" => "parts that failed",
+            "left-behind" => "files left behind",
+            "left-out" => "ways left out",
+            "leftover" => "files of another run",
+            "log-cannot-keep-up" => "a log that falls behind",
             "drift" => "rounds that drift",
             "foreign-cpu" => "other programs ran",
             "foreign-traffic" => "others on this disk",
             "made-on-image" => "a disk in a file",
-            "made-on-recorder" => "times of a model",
-            "memory" => "a disk in memory",
+            "made-on-recorder" => "a disk in user space",
+            "memory" => "main memory",
+            "memory-disk" => "a disk in memory",
+            "nearly-full" => "a nearly full disk",
+            "network" => "a network filesystem",
             "no-barrier" => "no barriers",
             "no-flush" => "no flushes",
             "no-journal" => "no journal",
+            "no-volatile-cache" => "no volatile cache",
+            "not-measured" => "parts not measured",
+            "passthrough" => "a directory of the host",
+            "proven-elsewhere" => "proven elsewhere",
             "run-drift" => "a machine that drifts",
             "slow-memory" => "slow memory",
             "stolen-cpu" => "CPU taken by the host",
             "suspicious-flush" => "flushes too quick",
+            "unknown-device" => "an unknown device",
+            "virtual-disk" => "a virtual disk",
+            "warm-restart" => "warm restarts",
             code => code,
         }
     }
@@ -80,6 +95,17 @@ impl Notice {
         let both = [self.text.as_str(), self.details.as_str()];
         both.join(" ").trim_end().to_owned()
     }
+}
+
+/// What these are about, each once.
+pub fn topics<'a>(those: impl IntoIterator<Item = &'a Notice>) -> Vec<&'a str> {
+    let mut topics = Vec::new();
+    for one in those {
+        if !topics.contains(&one.topic()) {
+            topics.push(one.topic());
+        }
+    }
+    topics
 }
 
 /// A notice for each reason to leave strategies out, given as their names and reasons.

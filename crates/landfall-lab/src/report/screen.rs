@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 
 use landfall_os::humanize::quoted;
 use landfall_results::claim::{ClaimResult, Side, Verdict};
+use landfall_results::topics;
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone, or_nothing};
 
 use super::{effort, runs};
@@ -26,6 +27,12 @@ const MOST_OF_PATH: usize = 24;
 /// Characters of a command's line, beside what stands before it.
 const MOST_OF_LINE: usize = 69;
 
+/// Claims that are named where none has a line.
+const MOST_EXAMPLES: usize = 2;
+
+/// Commands that are left where a long path makes some of several lines; fewer, if it must be.
+const LEAST_COMMANDS: usize = 3;
+
 /// Reasons that are said.
 const MOST_REASONS: usize = 2;
 
@@ -40,6 +47,16 @@ pub struct Detail {
     notices: usize,
     /// Claims that do not hold and are named, where none has a line.
     examples: usize,
+    /// Commands to run next.
+    commands: usize,
+}
+
+/// What is left out in turn.
+#[derive(Clone, Copy)]
+enum Fewer {
+    Notices(usize),
+    Examples(usize),
+    Commands(usize),
 }
 
 impl Detail {
@@ -57,18 +74,32 @@ impl Detail {
             reasons,
             claims,
             notices,
-            examples: 2,
+            examples: MOST_EXAMPLES,
+            commands: usize::MAX,
         };
         let most = (surprises..=judged).rev();
         let most = most.map(|claims| with(true, claims, MOST_NOTICES));
         let fewer = (0..=surprises).rev();
         let fewer = fewer.map(|claims| with(false, claims, MOST_NOTICES));
-        let least = (0..MOST_NOTICES).rev();
-        let least = least.map(|notices| with(false, 0, notices));
-        let mut all: Vec<Detail> = most.chain(fewer).chain(least).collect();
-        let least = all.last().copied().into_iter();
-        let fewer = least.flat_map(|least| [1, 0].map(|examples| Detail { examples, ..least }));
-        all.extend(fewer.collect::<Vec<_>>());
+        let mut all: Vec<Detail> = most.chain(fewer).collect();
+        let notices = (0..MOST_NOTICES).rev().map(Fewer::Notices);
+        let examples = (0..MOST_EXAMPLES).rev().map(Fewer::Examples);
+        // A danger is worth more room than what somebody claimed.
+        let in_turn: Vec<Fewer> = if results.is_in_doubt() {
+            examples.chain(notices).collect()
+        } else {
+            notices.chain(examples).collect()
+        };
+        let commands = (1..=LEAST_COMMANDS).rev().map(Fewer::Commands);
+        let mut least = with(false, 0, MOST_NOTICES);
+        for fewer in in_turn.into_iter().chain(commands) {
+            match fewer {
+                Fewer::Notices(count) => least.notices = count,
+                Fewer::Examples(count) => least.examples = count,
+                Fewer::Commands(count) => least.commands = count,
+            }
+            all.push(least);
+        }
         all
     }
 }
@@ -82,6 +113,16 @@ pub struct Kept<'a> {
     pub page: Option<&'a str>,
     /// What the program is called, as a shell takes it, if not by its name.
     pub program: Option<&'a str>,
+}
+
+impl Kept<'_> {
+    /// What shows all, where none of the commands that follow does.
+    fn how_to_see_all(&self) -> &'static str {
+        match self.document {
+            Some(_) => "",
+            None => " (--tables)",
+        }
+    }
 }
 
 /// One screen, with `proofs`, which are shown whole, and where all of it is kept.
@@ -114,16 +155,17 @@ pub fn screen(results: &Results, proofs: &[Block], kept: Kept<'_>, detail: Detai
         }
     }
     blocks.extend_from_slice(proofs);
-    blocks.extend(claims(results, detail));
+    blocks.extend(claims(results, detail, kept));
     let mut rows = Vec::new();
     if detail.claims == 0 {
-        rows.extend(rest_of_claims(results, detail).map(|rest| Row::of("Claims", [rest])));
+        let rest = rest_of_claims(results, detail, kept);
+        rows.extend(rest.map(|rest| Row::of("Claims", [rest])));
     }
     if detail.reasons || results.is_empty() {
         rows.extend(left_out(results));
     }
-    rows.extend(trust(results, detail));
-    rows.extend(next(results, kept));
+    rows.extend(trust(results, detail, kept));
+    rows.extend(next(results, detail, kept));
     rows.extend(kept.page.map(|page| Row::of("Report", [page])));
     blocks.push(Block::Table(
         Table::new("", "", vec![Column::text("")]).with_rows(rows),
@@ -150,7 +192,7 @@ fn measured(results: &Results) -> String {
 }
 
 /// Claims that were judged, a line each, as far as there is room.
-fn claims(results: &Results, detail: Detail) -> Option<Block> {
+fn claims(results: &Results, detail: Detail, kept: Kept<'_>) -> Option<Block> {
     let of = |verdict| {
         results
             .claims()
@@ -190,14 +232,14 @@ fn claims(results: &Results, detail: Detail) -> Option<Block> {
         some => format!("Claims of {some} publications"),
     };
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
-    rest_of_claims(results, detail)
+    rest_of_claims(results, detail, kept)
         .into_iter()
         .for_each(|rest| table.note(rest));
     (!table.rows.is_empty()).then_some(Block::Table(table))
 }
 
 /// How many claims that have no line got which verdict.
-fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
+fn rest_of_claims(results: &Results, detail: Detail, kept: Kept<'_>) -> Option<String> {
     let count = |verdict| {
         results
             .claims()
@@ -248,8 +290,11 @@ fn rest_of_claims(results: &Results, detail: Detail) -> Option<String> {
         }
     }
     (!counted.is_empty()).then(|| match detail.claims {
-        // The last lines of the screen say how all are shown.
-        0 => format!("published: {}.", counted.join("; ")),
+        0 => format!(
+            "published: {}{}.",
+            counted.join("; "),
+            kept.how_to_see_all()
+        ),
         _ => format!("{} (--tables)", counted.join(", ")),
     })
 }
@@ -272,15 +317,14 @@ fn left_out(results: &Results) -> Vec<Row> {
 }
 
 /// Whether to trust the figures, the weightiest notices, and how many more there are.
-fn trust(results: &Results, detail: Detail) -> Vec<Row> {
+fn trust(results: &Results, detail: Detail, kept: Kept<'_>) -> Vec<Row> {
     let mut all: Vec<&Notice> = results.notices.iter().collect();
     all.sort_by_key(|notice| std::cmp::Reverse(notice.weight));
     let of_figures = |notice: &&&Notice| is_of_figures(notice);
     let weightiest = all.iter().find(of_figures).map(|notice| notice.weight);
     let doubts = || all.iter().filter(|notice| notice.weight > Weight::Note);
-    let weighty = doubts().filter(of_figures).take(MOST_NAMED);
-    let weighty = weighty.map(|notice| notice.topic());
-    let weighty: Vec<&str> = weighty.collect();
+    let mut weighty = topics(doubts().filter(of_figures).copied());
+    weighty.truncate(MOST_NAMED);
     let shown: Vec<Cell> = doubts()
         .take(detail.notices)
         .map(|notice| Cell::toned(tone(notice.weight), notice.text.as_str()))
@@ -296,7 +340,8 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
             named if named.len() == more => format!(": {} (--tables).", named.join(", ")),
             named => {
                 let rest = more - named.len();
-                format!(": {}, {rest} more notices.", named.join(", "))
+                let all = kept.how_to_see_all();
+                format!(": {}, {rest} more notices{all}.", named.join(", "))
             }
         },
         // What follows speaks against nothing.
@@ -306,7 +351,7 @@ fn trust(results: &Results, detail: Detail) -> Vec<Row> {
         (_, more) if more <= MOST_REST => {
             let rest = all.iter().filter(|one| one.weight == Weight::Note);
             let not_shown = doubts().skip(shown.len()).chain(rest);
-            let named: Vec<&str> = not_shown.map(|notice| notice.topic()).collect();
+            let named = topics(not_shown.copied());
             format!(" (also {}: --tables):", named.join(", "))
         }
         (_, more) => format!(" ({more} more notices: --tables):"),
@@ -351,7 +396,7 @@ fn verdict(results: &Results, weightiest: Option<Weight>) -> (Tone, &'static str
 }
 
 /// What to run next, by what was not done yet.
-fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
+fn next(results: &Results, detail: Detail, kept: Kept<'_>) -> Vec<Row> {
     let is_proven = results
         .findings()
         .flat_map(|found| found.series())
@@ -366,8 +411,7 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
     let directory = (results.directory != ".").then(|| quoted(&results.directory));
     let mut commands: Vec<(Vec<String>, String)> = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        let what = format!("simulated cuts, {}", sync::proving_time());
-        commands.push((proof(), what));
+        commands.push((proof(), "cuts on scratch disks".to_owned()));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note && is_of_figures(notice);
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {
@@ -395,6 +439,10 @@ fn next(results: &Results, kept: Kept<'_>) -> Vec<Row> {
             let report = words([landfall, "show", "--report", "landfall-report", &document]);
             commands.push((report, String::new()));
         }
+    }
+    // The first, and the last, which shows all, are left to the end.
+    while commands.len() > detail.commands.max(1) {
+        commands.remove(commands.len() - 2);
     }
     let lines = commands
         .iter()
@@ -458,7 +506,8 @@ mod tests {
             program: Some(program),
             ..Kept::default()
         };
-        let rows = next(results, kept).into_iter();
+        let all = Detail::all(results)[0];
+        let rows = next(results, all, kept).into_iter();
         let lines = rows.filter_map(|row| match row {
             Row::Cells { cells, .. } => cells.into_iter().next().map(|cell| cell.text),
             _ => None,
@@ -498,7 +547,8 @@ mod tests {
     fn what_was_left_behind_is_said_and_puts_no_figure_in_doubt() {
         let left = with_notice(|one| proven(one, 9), Results::LEFT_BEHIND);
         let said = |results: &Results| {
-            let rows = trust(results, Detail::all(results)[0]).into_iter();
+            let all = Detail::all(results)[0];
+            let rows = trust(results, all, Kept::default()).into_iter();
             let lines = rows.filter_map(|row| match row {
                 Row::Cells { cells, .. } => cells.into_iter().next().map(|cell| cell.text),
                 _ => None,

@@ -332,7 +332,7 @@ fn the_weightiest_notices_are_said_in_the_verdict_and_the_others_are_counted() {
         line.split("</p>").next().map(str::to_owned)
     };
     let (note, warning, danger) = (Weight::Note, Weight::Warning, Weight::Danger);
-    let cases: [(&[Weight], Option<&str>); 5] = [
+    let cases: [(&[Weight], Option<&str>); 6] = [
         (&[], None),
         (&[note, note], Some("2 notes.")),
         (&[warning], Some("Text 0.")),
@@ -340,6 +340,7 @@ fn the_weightiest_notices_are_said_in_the_verdict_and_the_others_are_counted() {
             &[note, warning, warning, warning],
             Some("Text 1. Text 2. Also: x, 1 note."),
         ),
+        (&[danger; 4], Some("Text 0. Text 1. Also: x (danger).")),
         (
             &[warning, danger, note],
             Some("Text 1. Text 0. Also: 1 note."),

@@ -37,4 +37,4 @@ pub use result::{Pilot, SyncResults};
 pub use safety::Safety;
 pub use sections::sections;
 pub use strategy::{Strategy, find};
-pub(crate) use views::{proving_command, proving_time};
+pub(crate) use views::proving_command;

@@ -522,10 +522,11 @@ fn catch_all(faults: &[Fault], plays: &[Named<'_>]) {
             .filter(|(name, _)| by.is_none_or(|(_, by, _)| by == name));
         let first = by.map_or(0, |(.., first)| *first);
         let seeds = (first..SEEDS).chain(0..first);
+        let seeds = seeds.zip(1..);
         let mut all = seeds.flat_map(|seed| plays.clone().map(move |named| (seed, named)));
-        let caught = all.find_map(|(seed, (name, play))| {
+        let caught = all.find_map(|((seed, tried), (name, play))| {
             let broken = play(seed, Some(fault)).broken?;
-            Some((seed + 1, name, broken))
+            Some((tried, name, broken))
         });
         match caught {
             Some((seeds, name, broken)) => {

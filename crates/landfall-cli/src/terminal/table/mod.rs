@@ -158,6 +158,12 @@ mod tests {
             "no-barrier",
             "without-journal",
         ] {
+            // Also where commands take several lines each.
+            let mut far = recorded(name);
+            far.directory = format!("/srv/{}/my data", "d".repeat(60));
+            let lines = shown(&far, false, kept).lines().count();
+            assert!(lines <= 40, "{name}, far away: {lines}");
+
             let shown = shown(&recorded(name), false, kept);
             let text = anstream::adapter::strip_str(&shown).to_string();
             for part in ["Trust", "Next", kept.document.unwrap(), kept.page.unwrap()] {

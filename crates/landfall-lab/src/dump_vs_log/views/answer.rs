@@ -39,7 +39,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         let (lost, risk) = match (is_at_risk, saving) {
             (false, _) => (*lost, ""),
             (true, Saving::Dump) => (*lost, "*"),
-            (true, _) => ("next file", "*"),
+            (true, _) => ("a new log file", "*"),
         };
         let lost = match (is_in_memory, is_in_doubt) {
             (true, _) => Cell::toned(Tone::Bad, "everything"),
@@ -55,7 +55,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     if is_at_risk {
         // A log begins new files too.
-        table.note("* Without a journal new files can be lost too: a dump, or a log's next file.");
+        table.note("* Without a journal new files can be lost too: a dump, or the log's next one.");
     }
     if is_in_doubt {
         table.note("? As documented; a danger that was noticed here may take more.");
@@ -71,10 +71,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "takes less time"),
-        None => (below(Cost::Bytes)?, "writes less"),
+        Some(share) => (share, "takes less time in all"),
+        None => (below(Cost::Bytes)?, "writes less in all"),
     };
     Some(format!(
-        "Logging {what} than dumping if under {share} changes between dumps."
+        "Syncing each update {what} if under {share} changes per dump."
     ))
 }

@@ -58,10 +58,9 @@ pub(crate) fn answer(results: &Results, stream: &StreamResults) -> Option<Vec<Bl
     let title = format!("Saving a state of {}", bytes_text(size));
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     let is_written_over = |one: &Saved<'_>| one.series.axes.allocation != Some(Allocation::Append);
-    let only_copy = shown
-        .iter()
-        .any(|one| is_written_over(one))
-        .then(|| "Who writes over the only copy can lose it: keep two, and take turns.".to_owned());
+    let only_copy = shown.iter().any(|one| is_written_over(one)).then(|| {
+        "A power cut can destroy the only copy that is written over: alternate two.".to_owned()
+    });
     let limits = stream.dirty_limits.as_ref();
     let wall = stream.walls.first();
     let wall = wall.map(|wall| summary_text::wall_in_short(wall, limits));

@@ -3,7 +3,7 @@
 //! The verdict stands before the table. Ratios are to the first row, formed round by round. Nothing that is not meant to be
 //! durable, or lost something when the power was cut, stands first.
 
-use landfall_os::Allocation;
+use landfall_os::{Allocation, Medium, SyncMethod};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Axes, Axis, Files, Metric, Series};
 
@@ -22,35 +22,40 @@ const MOST_TIES: usize = 2;
 /// The answer; nothing where no durable write was measured.
 pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>> {
     let lead = Lead::of(sync)?;
-    let mut rows = vec![lead.row(way(lead.series), lead.series, lead.standing_of(lead.series))];
+    // What was seen to lose something is worse than at risk.
+    let is_at_risk =
+        |one: &Series| is_at_risk(&results.filesystem, one) && safety(one) != Safety::Lost;
+    let standing_of = |one: &Series| {
+        if is_at_risk(one) {
+            "at risk"
+        } else {
+            lead.standing_of(one)
+        }
+    };
+    let row = |one: &Series| lead.row(way(one), one, standing_of(one));
+    let mut rows = vec![row(lead.series)];
     let usual = lead.usual(sync);
-    if let Some(usual) = usual {
-        rows.push(lead.row(way(usual), usual, lead.standing_of(usual)));
+    rows.extend(usual.map(row));
+    let append = lead.append(sync);
+    let mut verdict = lead.verdict(results, is_at_risk(lead.series));
+    if is_at_risk(lead.series) || append.is_some_and(is_at_risk) {
+        let risk =
+            "At risk: with no journal fsck can drop what was appended, though it was synced.";
+        verdict.push((Tone::Bad, risk.to_owned()));
     }
-    let mut verdict = lead.verdict(results, sync);
     let mut notes = vec![lead.legend()];
     notes.extend(lead.ties());
     notes.extend(usual.and_then(|usual| lead.why_usual(usual)));
-    if let Some(append) = lead.append(sync) {
-        // What was seen to lose something is worse than at risk.
-        let is_at_risk = is_at_risk(&results.filesystem, append) && safety(append) != Safety::Lost;
-        let remark = if is_at_risk {
-            "at risk"
-        } else {
-            lead.standing_of(append)
-        };
-        rows.push(lead.row(way(append), append, remark));
+    if let Some(append) = append {
+        rows.push(row(append));
         notes.extend(lead.why_append(append, results));
-        if is_at_risk {
-            let risk =
-                "At risk: with no journal fsck can drop what was appended, though it was synced.";
-            verdict.push((Tone::Bad, risk.to_owned()));
-        }
     }
-    notes.extend(lead.in_databases(usual, lead.append(sync)));
+    if !results.filesystem.storage().copy_on_write {
+        notes.extend(lead.in_databases(usual, append, rows.len()));
+    }
     if let Some((one, many)) = lead.threads(sync) {
         let label = lead.threads_label(one, many, usual);
-        rows.push(lead.row(label, many, lead.standing_of(many)));
+        rows.push(lead.row(label, many, standing_of(many)));
         notes.extend(lead.gain(one, many, usual, rows.len()));
         notes.extend(lead.longest(many));
     }
@@ -107,54 +112,67 @@ impl<'a> Lead<'a> {
     }
 
     /// Which way is the cheapest that is safe, and how far that is known.
-    fn verdict(&self, results: &Results, sync: &SyncResults) -> Vec<(Tone, String)> {
-        let is_in_doubt = results.is_in_doubt();
-        let what = if self.is_proven {
-            "Fastest that lost nothing"
-        } else {
-            "Fastest and documented as safe"
+    fn verdict(&self, results: &Results, is_at_risk: bool) -> Vec<(Tone, String)> {
+        let is_sure = self.has_spread() && !results.is_too_noisy();
+        let which = match (is_sure, self.ties.is_empty()) {
+            (false, _) => "Perhaps the fastest",
+            (true, false) => "Among the fastest",
+            (true, true) => "The fastest",
         };
-        let threads = match self.series.axes.threads {
-            Some(1) | None => String::new(),
-            Some(many) => format!(" by {many} threads"),
+        let proof = self.series.proof.as_ref().filter(|_| self.is_proven);
+        let known_as = match (proof, is_at_risk) {
+            (Some(_), _) => "that lost nothing",
+            (None, false) => "documented as safe",
+            (None, true) => "meant to be durable",
         };
         let rate = self.series.text(Metric::OpsPerSecond);
-        let cheapest = format!("{what}: {}, {rate} a second{threads}.", way(self.series));
-        let doubt = "Do not rely on it: see what is said of trust, below.";
-        let doubt = is_in_doubt.then(|| (Tone::Bad, doubt.to_owned()));
-        let known = match self.states(sync) {
-            Some(states) => format!(
-                "Safe: lost nothing in {states} simulated power cuts. Whether this disk keeps what it flushed, \
-                 only a real cut and a witness on another host can tell."
+        let fastest = format!("{which} {known_as}: {}, {rate} a second.", way(self.series));
+        let tone = if is_sure && !is_at_risk && !results.is_in_doubt() {
+            Tone::Good
+        } else {
+            Tone::Plain
+        };
+        let known = match proof {
+            Some(proof) => format!(
+                "It lost nothing in {} simulated power cuts. Whether this disk keeps what it flushed, only a real cut and a \
+                 witness on another host can tell.",
+                thousands(proof.states as f64)
             ),
             None => {
-                let host = match virtual_disk(results.filesystem.storage()) {
-                    Some(_) => ", and the host must really flush",
-                    None => "",
+                let no_cut = match self.series.axes.threads {
+                    Some(1) => "By one thread; no power cut tested it",
+                    _ => "No power cut tested it",
                 };
-                format!("No power cut was tested{host}.")
+                let storage = results.filesystem.storage();
+                let who = match storage.medium {
+                    Medium::Device if virtual_disk(storage).is_some() => "the host",
+                    Medium::Device | Medium::Memory => "",
+                    Medium::Network => "the server",
+                    Medium::Passthrough | Medium::Unknown => "what is below",
+                };
+                match who {
+                    "" => format!("{no_cut}."),
+                    who => format!("{no_cut}, and {who} must really flush."),
+                }
             }
         };
-        let verdict = [(Tone::Good, cheapest), (Tone::Plain, known)];
+        let doubt = "Do not rely on it: see what is said of trust, below.";
+        let doubt = results.is_in_doubt().then(|| (Tone::Bad, doubt.to_owned()));
+        let verdict = [(tone, fastest), (Tone::Plain, known)];
         verdict.into_iter().chain(doubt).collect()
     }
 
-    /// Which others are as fast as the first row.
+    /// Which others cannot be told from the first row by their rates. They are no less safe.
     fn ties(&self) -> Option<String> {
         if !self.has_spread() {
             return Some("One round cannot say how far chance moved these figures.".to_owned());
         }
-        let as_fast = if self.is_proven {
-            "As safe and fast"
-        } else {
-            "As fast as row 1"
-        };
         let ties = ways(self.ties.iter().copied().take(MOST_TIES));
         (!ties.is_empty()).then(|| match self.ties.len() {
             all if all > MOST_TIES => {
-                format!("{as_fast}: {ties} and {} more.", all - MOST_TIES)
+                format!("Tied with row 1: {ties} and {} more.", all - MOST_TIES)
             }
-            _ => format!("{as_fast}: {ties}."),
+            _ => format!("Tied with row 1: {ties}."),
         })
     }
 
@@ -187,24 +205,6 @@ impl<'a> Lead<'a> {
                 thousands(with),
                 thousands(without)
             )
-        })
-    }
-
-    /// Crash states that those were held against that lost nothing.
-    fn states(&self, sync: &SyncResults) -> Option<String> {
-        let safe = timed(sync)
-            .map(|(series, _)| series)
-            .filter(|series| series.axes.is_durable() && safety(series) == Safety::LostNothing);
-        let states = safe.filter_map(|series| Some(series.proof.as_ref()?.states));
-        let states: Vec<u64> = states.collect();
-        let (least, most) = (states.iter().min()?, states.iter().max()?);
-        let (least, most) = (thousands(*least as f64), thousands(*most as f64));
-        self.is_proven.then(|| {
-            if least == most {
-                most
-            } else {
-                format!("{least} to {most}")
-            }
         })
     }
 
@@ -272,13 +272,24 @@ impl<'a> Lead<'a> {
             .filter(|one| one.key != self.series.key)
     }
 
-    /// What databases that many know do of it.
-    fn in_databases(&self, usual: Option<&Series>, append: Option<&Series>) -> Option<String> {
+    /// Which row is what databases do that many know; appending stands in the row of this number.
+    fn in_databases(
+        &self,
+        usual: Option<&Series>,
+        append: Option<&Series>,
+        row: usize,
+    ) -> Option<String> {
         let is_baseline = self.series.axes == Axes::from(Strategy::BASELINE);
-        let overwrite = "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo.";
-        let overwrite = (is_baseline || usual.is_some()).then_some(overwrite);
-        let append = append.and(Some("Append: binlogs, AOFs."));
-        let said: Vec<&str> = overwrite.into_iter().chain(append).collect();
+        let overwriting = match usual {
+            Some(_) => Some(2),
+            None => is_baseline.then_some(1),
+        };
+        let overwriting =
+            overwriting.map(|row| format!("Row {row}: PostgreSQL's recycled WAL, InnoDB's redo."));
+        let is_usual = |one: &&Series| one.axes.sync_method == Some(SyncMethod::FDATASYNC);
+        let appending = append.filter(is_usual);
+        let appending = appending.map(|_| format!("Row {row}: binlogs, synced AOFs."));
+        let said: Vec<String> = overwriting.into_iter().chain(appending).collect();
         (!said.is_empty()).then(|| said.join(" "))
     }
 
@@ -348,7 +359,16 @@ impl<'a> Lead<'a> {
         let count = many.axes.threads.unwrap_or(1);
         match self.numbered(one, usual) {
             Some(row) => format!("as row {row}, by {count} threads"),
-            None => format!("{}, {count} threads", way(many)),
+            None => {
+                let method = many.axes.text(Axis::Method);
+                match many.axes.allocation {
+                    Some(Allocation::Overwrite) => format!("{count} threads with {method}"),
+                    _ => format!(
+                        "{count} threads {}, {method}",
+                        many.axes.text(Axis::Allocation)
+                    ),
+                }
+            }
         }
     }
 
@@ -443,13 +463,13 @@ fn with_interval(ratio: &Estimate) -> String {
 mod tests {
     use super::*;
     use crate::sync::fixtures::{measured, results, sync_results};
-    use landfall_os::{SyncCall, SyncMethod};
+    use landfall_os::SyncCall;
 
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
         "Ratio: median of rounds' ratios, 95% interval. Counts: the disk's, per write.";
-    const UNTESTED: &str = "No power cut was tested.";
+    const UNTESTED: &str = "By one thread; no power cut tested it.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -507,12 +527,12 @@ mod tests {
             ]
         );
         let expected = [
-            "Fastest and documented as safe: overwrite with fdatasync, 1,000 a second.",
+            "Among the fastest documented as safe: overwrite with fdatasync, 1,000 a second.",
             UNTESTED,
             LEGEND,
-            "As fast as row 1: overwrite with fsync.",
+            "Tied with row 1: overwrite with fsync.",
             "Appending costs 2 writes and 1 flush more: each sync also writes the new size.",
-            "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo. Append: binlogs, AOFs.",
+            "Row 1: PostgreSQL's recycled WAL, InnoDB's redo. Row 2: binlogs, synced AOFs.",
             "Row 3 is the total of 16 threads, all in one file; they share flushes.",
             "99% of writes take at most 3,000 µs in row 1, 750 µs with 16 threads.",
         ];
@@ -566,7 +586,7 @@ mod tests {
         }
         let (rows, text) = said(series);
         assert_eq!(rows[0], "overwrite with direct+o_dsync: untested");
-        let tie = "As fast as row 1: overwrite with direct+fsync; recycled with fdatasync.";
+        let tie = "Tied with row 1: overwrite with direct+fsync; recycled with fdatasync.";
         assert!(text.contains(tie), "{text}");
         let cpu = "Row 2 goes through the page cache, not direct: 700 µs of CPU a write, not 110.";
         assert!(text.contains(cpu), "{text}");
@@ -585,8 +605,8 @@ mod tests {
                 "overwrite with fdatasync: untested"
             ]
         );
-        let lead = "Fastest and documented as safe: overwrite with fsync, 2,000 a second.";
-        let of_postgres = "Overwrite: PostgreSQL's recycled WAL, InnoDB's redo.";
+        let lead = "The fastest documented as safe: overwrite with fsync, 2,000 a second.";
+        let of_postgres = "Row 2: PostgreSQL's recycled WAL, InnoDB's redo.";
         let expected = [lead, UNTESTED, LEGEND, of_postgres];
         assert_eq!(text, expected.join("\n"));
     }
@@ -613,6 +633,20 @@ mod tests {
             text.contains("lost acknowledged writes in 7 of 300 simulated"),
             "{text}"
         );
+    }
+
+    /// What is at risk is not called safe where it stands first.
+    #[test]
+    fn an_append_that_leads_is_at_risk_too() {
+        let append = Strategy::BASELINE.allocated(Allocation::Append);
+        let sync = sync_results(vec![by(append, 1.0, 3.0, 2.0)]);
+        let mut results = results(Vec::new());
+        results.filesystem.journal = Some(false);
+        let text = format!("{:?}", answer(&results, &sync).expect("an answer"));
+        for part in ["meant to be durable: append", "At risk: ", "\"at risk\""] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(!text.contains("documented as safe"), "{text}");
     }
 
     /// Where there is no journal, what was appended is at risk until it is seen to be lost.

@@ -7,7 +7,7 @@ mod safety;
 mod tables;
 
 pub(crate) use answer::answer;
-pub(crate) use safety::{proving_command, proving_time};
+pub(crate) use safety::proving_command;
 pub(crate) use tables::brief;
 
 use landfall_results::view::chart::{Chart, Drawing, MOST_ROWS};

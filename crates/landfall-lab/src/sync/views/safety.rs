@@ -176,11 +176,6 @@ pub(crate) fn proving_command(results: &Results, landfall: &str) -> Vec<String> 
     words
 }
 
-/// How long that takes.
-pub(crate) fn proving_time() -> String {
-    duration_text(Experiment::expected(&Plan::proving()).as_secs_f64())
-}
-
 /// `Writes a second, 8 KiB each, 1 thread`.
 fn writes_of(series: &Series) -> String {
     let threads = match series.axes.threads {
