@@ -152,12 +152,15 @@ pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
         said.push(format!("No value is safe here of {}.", named(&unsafe_ones)));
     }
     if !headlines.is_empty() {
-        said.push(format!("Change these defaults: {}.", named(&headlines)));
+        said.push(format!(
+            "Set instead of the defaults: {}.",
+            named(&headlines)
+        ));
     }
     // What is only faster, and must not be changed on a server that has data, is no headline beside others.
     if said.is_empty() && !by_hand.is_empty() {
         said.push(format!(
-            "On a new server change these defaults: {}.",
+            "On a new server set instead of the defaults: {}.",
             named(&by_hand)
         ));
     }
@@ -213,7 +216,7 @@ mod tests {
         keep(&mut pages, rules[1]);
         assert_eq!(
             said(&pages),
-            "On a new server change these defaults: innodb_page_size=4K (MariaDB)."
+            "On a new server set instead of the defaults: innodb_page_size=4K (MariaDB)."
         );
         keep(&mut advice, rules[0]);
         assert_eq!(

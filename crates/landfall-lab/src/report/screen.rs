@@ -25,7 +25,7 @@ const MOST_REST: usize = 4;
 const MOST_OF_PATH: usize = 24;
 
 /// Characters of a command's line, beside what stands before it.
-const MOST_OF_LINE: usize = 69;
+const MOST_OF_LINE: usize = 71;
 
 /// Claims that are named where none has a line.
 const MOST_EXAMPLES: usize = 2;
@@ -411,7 +411,7 @@ fn next(results: &Results, detail: Detail, kept: Kept<'_>) -> Vec<Row> {
     let directory = (results.directory != ".").then(|| quoted(&results.directory));
     let mut commands: Vec<(Vec<String>, String)> = Vec::new();
     if measures_sync && !is_proven && !results.is_in_memory() {
-        commands.push((proof(), "cuts on scratch disks".to_owned()));
+        commands.push((proof(), "simulated on scratch disks".to_owned()));
     }
     let is_doubtful = |notice: &Notice| notice.weight > Weight::Note && is_of_figures(notice);
     if measures_sync && is_proven && results.notices.iter().any(is_doubtful) {

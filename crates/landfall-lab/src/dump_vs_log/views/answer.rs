@@ -39,7 +39,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         let (lost, risk) = match (is_at_risk, saving) {
             (false, _) => (*lost, ""),
             (true, Saving::Dump) => (*lost, "*"),
-            (true, _) => ("a new log file", "*"),
+            (true, _) => ("maybe a new log file", "*"),
         };
         let lost = match (is_in_memory, is_in_doubt) {
             (true, _) => Cell::toned(Tone::Bad, "everything"),
@@ -71,10 +71,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "takes less time in all"),
-        None => (below(Cost::Bytes)?, "writes less in all"),
+        Some(share) => (share, "In total time"),
+        None => (below(Cost::Bytes)?, "In bytes written"),
     };
     Some(format!(
-        "Syncing each update {what} if under {share} changes per dump."
+        "{what} a synced log beats dumps if under {share} changes between them."
     ))
 }
