@@ -400,6 +400,9 @@ impl<E: Environment> Shared<E> {
         let first = done.first;
         let mut written = done.written;
         written.add(self.end_homes(true));
+        if written.given_keys > 0 {
+            self.is_dense.store(written.is_dense(), Ordering::Relaxed);
+        }
         checkpoints.number += 1;
         checkpoints.end = done.end;
         // The root has groups as they were when this began.

@@ -121,6 +121,11 @@ pub(crate) struct Written {
 }
 
 impl Written {
+    /// Whether nearly all changes were of groups that were given nearly all that they have.
+    pub fn is_dense(&self) -> bool {
+        8 * self.dense_given_keys >= 7 * self.given_keys
+    }
+
     pub fn add(&mut self, more: Written) {
         self.leaves += more.leaves;
         self.runs += more.runs;

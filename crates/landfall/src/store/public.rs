@@ -268,6 +268,34 @@ fn a_transaction_sees_what_it_wrote() {
 }
 
 #[test]
+fn what_gains_nothing_by_waiting_is_written_early() {
+    let outside = tempfile::tempdir().unwrap();
+    let options = options().memory_bytes(4 << 20);
+    let store = Store::open(outside.path().join("store"), options).unwrap();
+    let keyspace = store.keyspace("a", small()).unwrap();
+    let shared = &store.handle.shared;
+    let quarters = || shared.enough_changes() * 4 / shared.most_changes();
+    assert_eq!(quarters(), 3);
+    let give = |keys: &mut dyn Iterator<Item = u32>| {
+        for key in keys {
+            keyspace.insert(key.to_be_bytes(), [7; 20]).unwrap();
+        }
+        store.checkpoint().unwrap();
+    };
+    // Nothing was there before.
+    give(&mut (0..2_000));
+    assert_eq!(quarters(), 1);
+    // A checkpoint without changes says nothing.
+    store.checkpoint().unwrap();
+    assert_eq!(quarters(), 1);
+    give(&mut (0..2_000).step_by(20));
+    assert_eq!(quarters(), 3);
+    // All of it is written over.
+    give(&mut (0..2_000));
+    assert_eq!(quarters(), 1);
+}
+
+#[test]
 fn keyspaces_are_made_found_and_removed() {
     let outside = tempfile::tempdir().unwrap();
     let place = outside.path().join("store");
