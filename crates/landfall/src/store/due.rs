@@ -85,6 +85,8 @@ impl<E: Environment> Shared<E> {
             }
             match work.failure.as_ref().filter(|_| work.tried != tried) {
                 None => {}
+                // There was room all the time, but for those that were faster than the checkpoint.
+                Some(_) if !is_full() => {}
                 // It may have tried a group alone that cannot be written, which nobody knew, or of which a range was removed meanwhile: now
                 // others come before that one.
                 Some(failure) if is_of_groups(failure) && met_damage < 2 => met_damage += 1,

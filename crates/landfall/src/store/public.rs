@@ -270,12 +270,13 @@ fn a_transaction_sees_what_it_wrote() {
 #[test]
 fn what_gains_nothing_by_waiting_is_written_early() {
     let outside = tempfile::tempdir().unwrap();
-    let options = options().memory_bytes(4 << 20);
+    let options = options().memory_bytes(64 << 20);
     let store = Store::open(outside.path().join("store"), options).unwrap();
     let keyspace = store.keyspace("a", small()).unwrap();
     let shared = &store.handle.shared;
     let quarters = || shared.enough_changes() * 4 / shared.most_changes();
     assert_eq!(quarters(), 3);
+    assert_eq!(shared.most_changes(), 32 << 20);
     let give = |keys: &mut dyn Iterator<Item = u32>| {
         for key in keys {
             keyspace.insert(key.to_be_bytes(), [7; 20]).unwrap();

@@ -1,6 +1,8 @@
 //! What a commit is in the log: one record, whatever it changes, so that a power cut takes all of it or nothing.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
+
+use smallvec::SmallVec;
 
 use super::bytes::{Cursor, put_bytes, put_number};
 use super::options::KeyspaceOptions;
@@ -104,10 +106,12 @@ impl Writes {
             });
         }
         let order = |a: &Write, b: &Write| (a.keyspace, &a.key).cmp(&(b.keyspace, &b.key));
-        writes.sort_by(order);
-        writes.reverse();
-        writes.dedup_by(|later, kept| (later.keyspace, &later.key) == (kept.keyspace, &kept.key));
-        writes.reverse();
+        if !writes.is_sorted_by(|a, b| order(a, b).is_lt()) {
+            writes.sort_by(order);
+            writes.reverse();
+            writes.dedup_by(|later, kept| order(later, kept).is_eq());
+            writes.reverse();
+        }
         let ranges = removed.into_iter().flat_map(|(keyspace, all)| {
             let ranges: Vec<_> = all.ranges().collect();
             let ranges = ranges.into_iter();
@@ -131,10 +135,19 @@ impl OrderedWrites {
     }
 
     /// The keyspaces that are written, each once.
-    pub fn keyspaces(&self) -> BTreeSet<u32> {
+    pub fn keyspaces(&self) -> SmallVec<[u32; 2]> {
         let of_writes = self.writes.iter().map(|write| write.keyspace);
         let of_ranges = self.ranges.iter().map(|range| range.keyspace);
-        of_writes.chain(of_ranges).collect()
+        let mut all = SmallVec::new();
+        for keyspace in of_writes.chain(of_ranges) {
+            // Mostly that of the one before.
+            if all.last() != Some(&keyspace) {
+                all.push(keyspace);
+            }
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
     }
 
     pub fn record(&self) -> Record<'_> {
@@ -246,6 +259,9 @@ impl Image<'_> {
     }
 }
 
+/// Bytes of a write in a record besides its key and value, at the most but for very long ones.
+const MOST_BESIDE: usize = 16;
+
 /// A [`Write`] whose key and value are elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct WriteRef<'a> {
@@ -318,6 +334,10 @@ impl<'a> Record<'a> {
         let mut out = Vec::new();
         match self {
             Record::Writes { ranges, writes } => {
+                let bytes = |write: &WriteRef<'_>| {
+                    MOST_BESIDE + write.key.len() + write.value.map_or(0, <[u8]>::len)
+                };
+                out.reserve_exact(MOST_BESIDE + writes.iter().map(bytes).sum::<usize>());
                 out.push(WRITES);
                 let mut last = None;
                 // Mostly that of the one before.

@@ -13,6 +13,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
+use smallvec::SmallVec;
+
 use super::cache::Cache;
 use super::changes::Version;
 use super::checkpoint::Checkpoints;
@@ -95,6 +97,9 @@ pub(crate) struct Shared<E: Environment> {
 /// Which part of a store's memory leaves may have that were read, whatever else takes it.
 const LEAST_LEAVES: usize = 8;
 
+/// Bytes of changes for which a checkpoint is begun early, at the least: each writes and syncs more than leaves.
+const LEAST_EARLY: usize = 4 << 20;
+
 /// What changes may take of a store's memory.
 pub(super) fn most_changes(memory_bytes: usize) -> usize {
     memory_bytes / 2
@@ -135,12 +140,12 @@ impl<E: Environment> Shared<E> {
     /// Bytes of changes from which on a checkpoint is due. Waiting for more spares nothing where the last one gave its leaves nearly all
     /// that they have: then the next one begins early, so that those who commit need not wait for it.
     pub fn enough_changes(&self) -> usize {
-        let quarters = if self.is_dense.load(Ordering::Relaxed) {
-            1
+        let quarter = self.most_changes() / 4;
+        if self.is_dense.load(Ordering::Relaxed) {
+            quarter.max(LEAST_EARLY).min(3 * quarter)
         } else {
-            3
-        };
-        self.most_changes() / 4 * quarters
+            3 * quarter
+        }
     }
 
     /// Commits writes, as the store's policy says.
@@ -279,7 +284,10 @@ impl<E: Environment> Shared<E> {
     }
 
     /// The keyspaces that are written, in their order.
-    fn keyspaces_of(&self, writes: &OrderedWrites) -> Result<Vec<Arc<Keyspace<E>>>, Error> {
+    fn keyspaces_of(
+        &self,
+        writes: &OrderedWrites,
+    ) -> Result<SmallVec<[Arc<Keyspace<E>>; 2]>, Error> {
         let all = E::share(&self.keyspaces);
         let of_number = |number: &u32| all.all.get(number).cloned().ok_or(Error::NoKeyspace);
         writes.keyspaces().iter().map(of_number).collect()
@@ -295,10 +303,10 @@ impl<E: Environment> Shared<E> {
     ) {
         let OrderedWrites { ranges, writes } = writes;
         // Nobody cuts a group as long as the lists are held.
-        let lists: Vec<_> = keyspaces.iter().map(|one| E::share(&one.groups)).collect();
+        let lists: SmallVec<[_; 2]> = keyspaces.iter().map(|one| E::share(&one.groups)).collect();
         let list_of = |number: u32| keyspaces.partition_point(|one| one.id < number);
         // Of each range the groups of which it has keys, and what of it they have.
-        let mut parts = Vec::new();
+        let mut parts: SmallVec<[_; 1]> = SmallVec::new();
         for range in ranges {
             let list = list_of(range.keyspace);
             let of_range = parts_of(&lists[list], &range.keys);
@@ -313,11 +321,19 @@ impl<E: Environment> Shared<E> {
                     .map(|(index, part)| ((list, index), part)),
             );
         }
+        // The first group of a list has all keys before the second.
+        let mut last = (0, 0);
         let place_of = |write: &Write| {
             let list = list_of(write.keyspace);
-            (list, group_of(&lists[list], &write.key))
+            // Keys ascend: mostly it is in the group of the one before.
+            let next = lists[list].get(last.1 + 1);
+            let is_same = list == last.0 && next.is_none_or(|next| *next.low > *write.key);
+            if !is_same {
+                last = (list, group_of(&lists[list], &write.key));
+            }
+            last
         };
-        let mut targets: Vec<(usize, usize)> = writes.iter().map(place_of).collect();
+        let mut targets: SmallVec<[(usize, usize); 2]> = writes.iter().map(place_of).collect();
         // In the order in which locks are taken.
         let mut places = targets.clone();
         places.extend(parts.iter().map(|(place, _)| *place));
@@ -326,7 +342,7 @@ impl<E: Environment> Shared<E> {
         for target in &mut targets {
             target.0 = places.partition_point(|place| place < target);
         }
-        let groups: Vec<&Place<E>> = places
+        let groups: SmallVec<[&Place<E>; 2]> = places
             .iter()
             .map(|(list, index)| &lists[*list][*index])
             .collect();
@@ -334,12 +350,15 @@ impl<E: Environment> Shared<E> {
         let whole_leaves: BTreeMap<u32, usize> = whole_leaves
             .map(|one| (one.id, one.options.leaf_bytes as usize))
             .collect();
-        let mut locked: Vec<_> = groups.iter().map(|one| E::exclude(&one.group)).collect();
+        let mut locked: SmallVec<[_; 2]> =
+            groups.iter().map(|one| E::exclude(&one.group)).collect();
+        // Bytes; where they are fewer, it wraps.
+        let mut more = 0_usize;
         for (place, part) in parts {
             let group = &mut *locked[places.partition_point(|one| *one < place)];
             let before = group.active.bytes;
             group.remove_range(&part, lsn, snapshots);
-            self.note_changes(before, group.active.bytes);
+            more = more.wrapping_add(group.active.bytes).wrapping_sub(before);
         }
         for (write, (target, _)) in writes.iter().zip(targets) {
             let group = &mut *locked[target];
@@ -360,8 +379,9 @@ impl<E: Environment> Shared<E> {
                 let leaf = group.leaves.of_key(&write.key).unwrap_or(0);
                 changes.charge(leaf, *bytes);
             }
-            self.note_changes(before, changes.bytes);
+            more = more.wrapping_add(changes.bytes).wrapping_sub(before);
         }
+        self.changes.fetch_add(more, Ordering::Relaxed);
     }
 
     /// Forgets leaves that were read until they take no more than all else leaves of the memory.
@@ -396,8 +416,8 @@ impl<E: Environment> Shared<E> {
 
     /// Changes took so many bytes of memory, and take so many now.
     pub fn note_changes(&self, before: usize, after: usize) {
-        self.changes.fetch_add(after, Ordering::Relaxed);
-        self.changes.fetch_sub(before, Ordering::Relaxed);
+        self.changes
+            .fetch_add(after.wrapping_sub(before), Ordering::Relaxed);
     }
 
     /// Starts the threads that it needs.
