@@ -328,7 +328,7 @@ impl Filled<'_> {
             contents.push(("change".to_owned(), "What to change".to_owned()));
         }
         if !page.notices.is_empty() {
-            let name = "Before you believe a figure".to_owned();
+            let name = "Before you rely on this".to_owned();
             contents.push(("notices".to_owned(), name));
         }
         if page.parts.len() > 1 {

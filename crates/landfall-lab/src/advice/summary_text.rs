@@ -153,14 +153,14 @@ pub fn sentence(advice: &Advice, scope: &Scope) -> Option<String> {
     }
     if !headlines.is_empty() {
         said.push(format!(
-            "Set instead of the defaults: {}.",
+            "Where you run these, change the defaults: {}.",
             named(&headlines)
         ));
     }
     // What is only faster, and must not be changed on a server that has data, is no headline beside others.
     if said.is_empty() && !by_hand.is_empty() {
         said.push(format!(
-            "On a new server set instead of the defaults: {}.",
+            "On a new server change the defaults: {}.",
             named(&by_hand)
         ));
     }
@@ -216,7 +216,7 @@ mod tests {
         keep(&mut pages, rules[1]);
         assert_eq!(
             said(&pages),
-            "On a new server set instead of the defaults: innodb_page_size=4K (MariaDB)."
+            "On a new server change the defaults: innodb_page_size=4K (MariaDB)."
         );
         keep(&mut advice, rules[0]);
         assert_eq!(

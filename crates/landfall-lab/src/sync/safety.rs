@@ -114,7 +114,7 @@ pub(crate) fn timed(sync: &SyncResults) -> impl Iterator<Item = Timed<'_>> {
 pub struct Ranking<'a> {
     /// All that were timed, proven or not.
     pub all: Vec<Timed<'a>>,
-    /// The cheapest that is meant to be durable and lost nothing.
+    /// The fastest that is meant to be durable and lost nothing.
     pub best: Option<Timed<'a>>,
     /// Others of that kind that cannot be told from it.
     pub equals: Vec<Timed<'a>>,
@@ -122,9 +122,9 @@ pub struct Ranking<'a> {
     pub faster: Vec<Timed<'a>>,
 }
 
-/// Of ways that can be compared the one that is named as the cheapest, and those that cannot be told from it: their
+/// Of ways that can be compared the one that is named as the fastest, and those that cannot be told from it: their
 /// intervals reach into that of the fastest. The plain one, overwriting with fdatasync, is named if it is among them.
-pub(crate) fn cheapest(mut rivals: Vec<Timed<'_>>) -> Option<(Timed<'_>, Vec<Timed<'_>>)> {
+pub(crate) fn fastest(mut rivals: Vec<Timed<'_>>) -> Option<(Timed<'_>, Vec<Timed<'_>>)> {
     rivals.sort_by(|(_, a), (_, b)| b.median.total_cmp(&a.median));
     let fastest = *rivals.first()?;
     // One round says nothing of chance.
@@ -140,9 +140,9 @@ pub(crate) fn cheapest(mut rivals: Vec<Timed<'_>>) -> Option<(Timed<'_>, Vec<Tim
     Some((first, rivals))
 }
 
-/// The cheapest way that is meant to be durable, of those that are `trusted`, and what cannot be told from it. Where
+/// The fastest way that is meant to be durable, of those that are `trusted`, and what cannot be told from it. Where
 /// sizes and threads differ, those of the plan's centre count.
-pub(crate) fn cheapest_durable(
+pub(crate) fn fastest_durable(
     sync: &SyncResults,
     trusted: impl Fn(&Series) -> bool,
 ) -> Option<(Timed<'_>, Vec<Timed<'_>>)> {
@@ -155,7 +155,7 @@ pub(crate) fn cheapest_durable(
     let rivals = durable
         .iter()
         .filter(|(series, _)| is_comparable(series, centre));
-    cheapest(rivals.copied().collect())
+    fastest(rivals.copied().collect())
 }
 
 /// The ranking of the strategies around the plan's centre; `None` if nothing was proven.
@@ -176,7 +176,7 @@ pub fn ranking(sync: &SyncResults) -> Option<Ranking<'_>> {
         |(series, _): &Timed<'_>| series.axes.is_durable() && safety(series) == Safety::LostNothing;
     let (safe, others): (Vec<Timed<'_>>, Vec<Timed<'_>>) = all.iter().copied().partition(is_safe);
     let (best, equals) =
-        cheapest(safe).map_or((None, Vec::new()), |(best, equals)| (Some(best), equals));
+        fastest(safe).map_or((None, Vec::new()), |(best, equals)| (Some(best), equals));
     let is_faster = |(series, rate): &Timed<'_>| {
         series.axes.is_durable() && best.is_some_and(|(_, best)| rate.median > best.median)
     };
@@ -203,7 +203,7 @@ pub fn sentences(sync: &SyncResults) -> Vec<String> {
         _ => format!("95% interval {}", interval(&rate, thousands)),
     };
     let mut sentences = vec![format!(
-        "The cheapest setting that lost nothing: {}, {} a write, {} ops/s ({spread}), acknowledged writes lost in {}.",
+        "The fastest setting that lost nothing: {}, {} a write, {} ops/s ({spread}), acknowledged writes lost in {}.",
         way(best),
         best.axes.text(Axis::Size),
         thousands(rate.median),
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cheapest_that_lost_nothing_is_named_first() {
+    fn the_fastest_that_lost_nothing_is_named_first() {
         let found = sync_results(vec![
             proven(by("fdatasync", 1_000.0), 812),
             proven(by("fsync", 500.0), 300),
@@ -347,7 +347,7 @@ mod tests {
         assert_eq!(
             sentences(&found),
             [
-                "The cheapest setting that lost nothing: overwrite with fdatasync, 8 KiB a write, 1,002 ops/s (95% interval 1,000–1,004), acknowledged writes lost in 0 of 812 crash states.",
+                "The fastest setting that lost nothing: overwrite with fdatasync, 8 KiB a write, 1,002 ops/s (95% interval 1,000–1,004), acknowledged writes lost in 0 of 812 crash states.",
                 "Faster, but not safe: overwrite with o_dsync (2,002 ops/s, lost in 240 of 300 crash states).",
                 "Faster, but not proven: overwrite with o_sync (1,502 ops/s).",
             ]

@@ -8,7 +8,7 @@ pub(super) fn notices(notices: &[Notice]) -> Vec<Block> {
     if notices.is_empty() {
         return Vec::new();
     }
-    let heading = Block::Heading("Before you believe a figure".to_owned());
+    let heading = Block::Heading("Before you rely on this".to_owned());
     vec![heading, of(notices)]
 }
 

@@ -39,7 +39,7 @@ pub(crate) fn answer(results: &Results, found: &DumpVsLogResults) -> Option<Vec<
         let (lost, risk) = match (is_at_risk, saving) {
             (false, _) => (*lost, ""),
             (true, Saving::Dump) => (*lost, "*"),
-            (true, _) => ("maybe a new log file", "*"),
+            (true, _) => ("nothing, or a new log file", "*"),
         };
         let lost = match (is_in_memory, is_in_doubt) {
             (true, _) => Cell::toned(Tone::Bad, "everything"),
@@ -71,10 +71,10 @@ fn cheaper(found: &DumpVsLogResults) -> Option<String> {
         Some(percent(point.share.median))
     };
     let (share, what) = match below(Cost::Seconds) {
-        Some(share) => (share, "In total time"),
-        None => (below(Cost::Bytes)?, "In bytes written"),
+        Some(share) => (share, "takes less time"),
+        None => (below(Cost::Bytes)?, "writes less"),
     };
     Some(format!(
-        "{what} a synced log beats dumps if under {share} changes between them."
+        "A synced log {what} than dumps if under {share} changes between two."
     ))
 }

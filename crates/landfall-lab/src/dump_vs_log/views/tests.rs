@@ -91,8 +91,8 @@ fn what_a_power_cut_loses_is_everything_in_memory_and_in_doubt_where_there_is_a_
         lost,
         [
             "all since the dump*?",
-            "maybe a new log file*?",
-            "maybe a new log file*?"
+            "nothing, or a new log file*?",
+            "nothing, or a new log file*?"
         ]
     );
     assert!(notes.contains("? As documented;"), "{notes}");

@@ -178,7 +178,7 @@ fn proofs_stand_beside_other_experiments() {
         &[
             "<h2 class=\"part\" id=\"part-2\">What a power cut leaves</h2>",
             "<h2>The disk and filesystem underneath</h2>",
-            "The cheapest synced write of 8 KiB:",
+            "none as safe is clearly faster.",
             "lost up to 3 acknowledged transactions",
         ],
     );

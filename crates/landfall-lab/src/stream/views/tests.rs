@@ -81,7 +81,7 @@ fn two_experiments_have_a_part_each() {
     };
     let order = [
         "<h1>What it costs to make data durable</h1>",
-        "The cheapest synced write of 8 KiB:",
+        "none as safe is clearly faster.",
         "id=\"front\"",
         "<h2 class=\"part\" id=\"change\">What to change</h2>",
         "<h2 class=\"part\" id=\"part-1\">What a durable write costs</h2>",

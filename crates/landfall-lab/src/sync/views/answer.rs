@@ -1,19 +1,19 @@
-//! What a durable write costs here, on one screen: the cheapest safe way, and what the other choices change.
+//! What a durable write costs here, on one screen: the fastest safe way, and what the other choices change.
 //!
 //! The verdict stands before the table. Ratios are to the first row, formed round by round. Nothing that is not meant to be
 //! durable, or lost something when the power was cut, stands first.
 
-use landfall_os::{Allocation, Medium, SyncMethod};
+use landfall_os::{Allocation, SyncMethod};
 use landfall_results::view::{Block, Cell, Column, Row, Table, Tone};
 use landfall_results::{Axes, Axis, Files, Metric, Series};
 
+use super::lead::Lead;
 use super::prose::{count, rounded};
 use super::safety::is_at_risk;
 use crate::Results;
-use crate::facts::virtual_disk;
 use crate::numbers::{NOTHING, Print, interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Safety, cheapest_durable, is_comparable, safety, timed, way, ways};
+use crate::sync::safety::{Safety, is_comparable, safety, timed, way, ways};
 use crate::sync::{Strategy, SyncResults};
 
 /// Ways that are as fast as the first row and named.
@@ -37,10 +37,9 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     let usual = lead.usual(sync);
     rows.extend(usual.map(row));
     let append = lead.append(sync);
-    let mut verdict = lead.verdict(results, is_at_risk(lead.series));
+    let mut verdict = lead.verdict(results);
     if is_at_risk(lead.series) || append.is_some_and(is_at_risk) {
-        let risk =
-            "At risk: with no journal fsck can drop what was appended, though it was synced.";
+        let risk = "At risk: synced appends and new files: with no journal fsck can drop them.";
         verdict.push((Tone::Bad, risk.to_owned()));
     }
     let mut notes = vec![lead.legend()];
@@ -63,10 +62,13 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
         rows.push(lead.row(way(unsafe_one), unsafe_one, "unsafe"));
         notes.extend(danger(unsafe_one));
     }
-    let columns = ["a second", "ratio", "writes", "flushes"];
+    let columns = ["a second", "× row 1", "writes", "flushes"];
     let mut columns: Vec<Column> = columns.map(Column::new).into();
     columns.push(Column::text("safety"));
-    let title = format!("Writes of {}", lead.series.axes.text(Axis::Size));
+    let mut title = format!("Writes of {}", lead.series.axes.text(Axis::Size));
+    if lead.series.axes.threads == Some(1) {
+        title += ", 1 thread";
+    }
     let mut table = Table::new(title.clone(), title, columns).with_rows(rows);
     notes.into_iter().for_each(|note| table.note(note));
     let verdict = Block::Prose {
@@ -76,86 +78,27 @@ pub(crate) fn answer(results: &Results, sync: &SyncResults) -> Option<Vec<Block>
     Some(vec![verdict, Block::Table(table)])
 }
 
-/// The way that stands first, and those that cannot be told from it.
-struct Lead<'a> {
-    series: &'a Series,
-    /// Others that are as fast, by their intervals.
-    ties: Vec<&'a Series>,
-    is_proven: bool,
-}
-
 impl<'a> Lead<'a> {
-    /// The cheapest safe way: what was proven where anything was, and otherwise what is meant to be durable.
-    fn of(sync: &'a SyncResults) -> Option<Lead<'a>> {
-        let is_proven = timed(sync).any(|(series, _)| safety(series) != Safety::NotProven);
-        let trusted = |series: &Series| !is_proven || safety(series) == Safety::LostNothing;
-        let ((series, _), ties) = cheapest_durable(sync, trusted)?;
-        Some(Lead {
-            series,
-            ties: ties.into_iter().map(|(series, _)| series).collect(),
-            is_proven,
-        })
-    }
-
-    fn has_spread(&self) -> bool {
-        self.series.trials.len() > 1
-    }
-
     /// What the columns are.
     fn legend(&self) -> String {
         let ratio = if self.has_spread() {
-            "Ratio: median of rounds' ratios, 95% interval."
+            "× row 1: round by round, with its 95% interval."
         } else {
-            "Ratio: to row 1."
+            "× row 1: of one round."
         };
         format!("{ratio} Counts: the disk's, per write.")
     }
 
-    /// Which way is the cheapest that is safe, and how far that is known.
-    fn verdict(&self, results: &Results, is_at_risk: bool) -> Vec<(Tone, String)> {
-        let is_sure = self.has_spread() && !results.is_too_noisy();
-        let which = match (is_sure, self.ties.is_empty()) {
-            (false, _) => "Perhaps the fastest",
-            (true, false) => "Among the fastest",
-            (true, true) => "The fastest",
-        };
-        let proof = self.series.proof.as_ref().filter(|_| self.is_proven);
-        let known_as = match (proof, is_at_risk) {
-            (Some(_), _) => "that lost nothing",
-            (None, false) => "documented as safe",
-            (None, true) => "meant to be durable",
-        };
+    /// Which way is the fastest that is safe, and how far that is known.
+    fn verdict(&self, results: &Results) -> Vec<(Tone, String)> {
         let rate = self.series.text(Metric::OpsPerSecond);
-        let fastest = format!("{which} {known_as}: {}, {rate} a second.", way(self.series));
-        let tone = if is_sure && !is_at_risk && !results.is_in_doubt() {
-            Tone::Good
-        } else {
-            Tone::Plain
-        };
-        let known = match proof {
-            Some(proof) => format!(
-                "It lost nothing in {} simulated power cuts. Whether this disk keeps what it flushed, only a real cut and a \
-                 witness on another host can tell.",
-                thousands(proof.states as f64)
-            ),
-            None => {
-                let no_cut = match self.series.axes.threads {
-                    Some(1) => "By one thread; no power cut tested it",
-                    _ => "No power cut tested it",
-                };
-                let storage = results.filesystem.storage();
-                let who = match storage.medium {
-                    Medium::Device if virtual_disk(storage).is_some() => "the host",
-                    Medium::Device | Medium::Memory => "",
-                    Medium::Network => "the server",
-                    Medium::Passthrough | Medium::Unknown => "what is below",
-                };
-                match who {
-                    "" => format!("{no_cut}."),
-                    who => format!("{no_cut}, and {who} must really flush."),
-                }
-            }
-        };
+        let fastest = self.advice(results, &format!("{rate} a second"));
+        let is_good = self.is_sure(results) && !self.is_at_risk(results) && !results.is_in_doubt();
+        let tone = if is_good { Tone::Good } else { Tone::Plain };
+        let mut known = self.standing(results);
+        if self.proof().is_some() {
+            known += " Whether this disk keeps what it flushed, only a real cut and a witness on another host can tell.";
+        }
         let doubt = "Do not rely on it: see what is said of trust, below.";
         let doubt = results.is_in_doubt().then(|| (Tone::Bad, doubt.to_owned()));
         let verdict = [(tone, fastest), (Tone::Plain, known)];
@@ -211,7 +154,7 @@ impl<'a> Lead<'a> {
     /// What is known of another way that is meant to be durable.
     fn standing_of(&self, series: &Series) -> &'static str {
         match safety(series) {
-            _ if !self.is_proven => "untested",
+            _ if !self.is_proven => "documented",
             Safety::NotProven => "not proven",
             Safety::LostNothing => "safe",
             Safety::Lost => "unsafe",
@@ -468,8 +411,8 @@ mod tests {
     const FSYNC: SyncMethod = SyncMethod::buffered(SyncCall::Fsync);
     const NONE: SyncMethod = SyncMethod::buffered(SyncCall::None);
     const LEGEND: &str =
-        "Ratio: median of rounds' ratios, 95% interval. Counts: the disk's, per write.";
-    const UNTESTED: &str = "By one thread; no power cut tested it.";
+        "× row 1: round by round, with its 95% interval. Counts: the disk's, per write.";
+    const UNTESTED: &str = "Documented as safe; no power cut tested it.";
     const RATES: [f64; 5] = [1_000.0, 1_010.0, 990.0, 1_005.0, 995.0];
 
     fn by(strategy: Strategy, factor: f64, writes: f64, flushes: f64) -> Series {
@@ -520,14 +463,14 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "overwrite with fdatasync: untested",
-                "append with fdatasync: untested",
-                "as row 1, by 16 threads: untested",
+                "overwrite with fdatasync: documented",
+                "append with fdatasync: documented",
+                "as row 1, by 16 threads: documented",
                 "overwrite, not synced: unsafe",
             ]
         );
         let expected = [
-            "Among the fastest documented as safe: overwrite with fdatasync, 1,000 a second.",
+            "Use overwrite with fdatasync, 1,000 a second: none as safe is clearly faster.",
             UNTESTED,
             LEGEND,
             "Tied with row 1: overwrite with fsync.",
@@ -585,7 +528,7 @@ mod tests {
             one.summarize();
         }
         let (rows, text) = said(series);
-        assert_eq!(rows[0], "overwrite with direct+o_dsync: untested");
+        assert_eq!(rows[0], "overwrite with direct+o_dsync: documented");
         let tie = "Tied with row 1: overwrite with direct+fsync; recycled with fdatasync.";
         assert!(text.contains(tie), "{text}");
         let cpu = "Row 2 goes through the page cache, not direct: 700 µs of CPU a write, not 110.";
@@ -601,11 +544,11 @@ mod tests {
         assert_eq!(
             rows,
             [
-                "overwrite with fsync: untested",
-                "overwrite with fdatasync: untested"
+                "overwrite with fsync: documented",
+                "overwrite with fdatasync: documented"
             ]
         );
-        let lead = "The fastest documented as safe: overwrite with fsync, 2,000 a second.";
+        let lead = "Use overwrite with fsync, 2,000 a second: none as safe is clearly faster.";
         let of_postgres = "Row 2: PostgreSQL's recycled WAL, InnoDB's redo.";
         let expected = [lead, UNTESTED, LEGEND, of_postgres];
         assert_eq!(text, expected.join("\n"));

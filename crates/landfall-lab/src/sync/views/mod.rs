@@ -2,6 +2,7 @@
 
 mod answer;
 mod charts;
+mod lead;
 mod prose;
 mod safety;
 mod tables;

@@ -1,14 +1,15 @@
-//! What the report says of experiment `sync` before anything else: what is cheapest and safe, why appending costs more,
+//! What the report says of experiment `sync` before anything else: what is fastest and safe, why appending costs more,
 //! and what is not safe.
 //!
-//! Only a strategy whose writes are meant to survive a power cut is ever called the cheapest, nothing is called safe
+//! Only a strategy whose writes are meant to survive a power cut is ever called the fastest, nothing is called safe
 //! that was not proven, and nothing durable without reserve where a notice puts durability itself in doubt.
 
+use super::lead::Lead;
 use super::safety::is_at_risk;
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Ranking, Timed, cheapest_durable, lost_in, ranking, safety, timed, way};
+use crate::sync::safety::{Ranking, Timed, lost_in, ranking, safety, timed, way};
 use crate::sync::{Safety, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axis, Metric, Series};
@@ -19,72 +20,61 @@ const MOST_NAMED: usize = 2;
 /// What the report says of the experiment before anything else.
 pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
     let append = append_or_overwrite(results, sync);
-    match (ranking(sync), results.is_in_memory()) {
+    let ranking = ranking(sync);
+    let first = match Lead::of(sync) {
+        Some(lead) => fastest(results, &lead),
+        None => none(ranking.as_ref()),
+    };
+    match (ranking, results.is_in_memory()) {
         (None, true) => vec![append],
-        (None, false) => vec![cheapest(results, sync), append, untested(sync)],
+        (None, false) => [first, append].into_iter().chain(not_synced(sync)).collect(),
         (Some(ranking), true) => vec![
             "Which settings lose data was proven on the recorder; which is the fastest on a disk cannot be told in main memory.".to_owned(),
             append,
             not_safe(&ranking),
         ],
         (Some(ranking), false) => {
-            let mut all = vec![cheapest_safe(&ranking), append, not_safe(&ranking)];
+            let mut all = vec![first, append, not_safe(&ranking)];
             all.extend(not_proven(&ranking));
             all
         }
     }
 }
 
-/// The cheapest that lost nothing, and what is as cheap.
-fn cheapest_safe(ranking: &Ranking<'_>) -> String {
-    let Some((best, rate)) = &ranking.best else {
-        return if ranking.all.iter().any(|(one, _)| is_broken(one)) {
-            "No way of writing durably lost nothing here.".to_owned()
-        } else {
-            "No way of writing durably was proven to lose nothing.".to_owned()
-        };
-    };
-    let lost = format!("; it lost nothing in {} simulated power cuts", states(best));
-    first(
-        "The cheapest safe write",
-        best,
-        rate,
-        &ranking.equals,
-        &lost,
-    )
-}
-
-/// Crash states that it was held against.
-fn states(series: &Series) -> String {
-    let states = series.proof.as_ref().map_or(0, |proof| proof.states);
-    thousands(states as f64)
-}
-
 fn is_broken(series: &Series) -> bool {
     series.axes.is_durable() && safety(series) == Safety::Lost
 }
 
-/// The cheapest of its kind, and what cannot be told from it.
-fn first(what: &str, best: &Series, rate: &Estimate, equals: &[Timed<'_>], more: &str) -> String {
-    let what = format!("{what} of {}", best.axes.text(Axis::Size));
-    let (by, median) = (way(best), thousands(rate.median));
-    if best.trials.len() < 2 {
-        return format!(
-            "{what}: {by}, {median} a second{more}. One round cannot say how far chance moved it."
-        );
+/// The fastest that is safe, as far as that is known. What is as fast would push the picture off the first screen of a phone: that shows
+/// some, and the terminal and the data name all.
+fn fastest(results: &Results, lead: &Lead<'_>) -> String {
+    let size = lead.series.axes.text(Axis::Size);
+    let mut rate = lead.series.text(Metric::OpsPerSecond);
+    rate += &format!(" writes of {size} a second");
+    let estimate = lead.series.estimate(Metric::OpsPerSecond);
+    if let Some(estimate) = estimate.filter(|_| lead.has_spread()) {
+        rate += &format!(" ({})", interval(&estimate, thousands));
     }
-    let interval = interval(rate, thousands);
-    // More would push the picture off the first screen of a phone: the terminal and the data name them.
-    let tied = equals.first().map(|(other, _)| match equals.len() {
-        1 => format!(" As cheap, within error: {}.", way(other)),
-        all => format!(
-            " As cheap, within error: {} and {} more.",
-            way(other),
-            all - 1
-        ),
-    });
-    let tied = tied.unwrap_or_default();
-    format!("{what}: {by}, {median} a second (95% interval {interval}){more}.{tied}")
+    let mut said = vec![lead.advice(results, &rate)];
+    if !lead.has_spread() {
+        said.push("One round cannot say how far chance moved it.".to_owned());
+    }
+    said.push(lead.standing(results));
+    said.join(" ")
+}
+
+/// That nothing can be named, and why.
+fn none(ranking: Option<&Ranking<'_>>) -> String {
+    let said = match ranking {
+        None => {
+            "No durable write was measured: every strategy measured here leaves its writes to a power cut."
+        }
+        Some(ranking) if ranking.all.iter().any(|(one, _)| is_broken(one)) => {
+            "No way of writing durably lost nothing here."
+        }
+        Some(_) => "No way of writing durably was proven to lose nothing.",
+    };
+    said.to_owned()
 }
 
 /// What lost acknowledged writes: first what should not have.
@@ -149,30 +139,14 @@ fn listed(those: &[&Timed<'_>], text: impl Fn(&Timed<'_>) -> String) -> String {
     }
 }
 
-/// That nobody has tried what a power cut takes.
-fn untested(sync: &SyncResults) -> String {
+/// How fast what a power cut loses for certain is.
+fn not_synced(sync: &SyncResults) -> Option<String> {
     let unsynced = timed(sync).filter(|(one, _)| !one.axes.is_durable());
-    let fastest = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
-    match fastest {
-        Some((_, rate)) => format!(
-            "Unsynced, up to {} a second reach only memory or the disk's cache. No power was cut yet.",
-            thousands(rate.median)
-        ),
-        None => "No power was cut yet.".to_owned(),
-    }
-}
-
-fn cheapest(results: &Results, sync: &SyncResults) -> String {
-    let Some(((best, rate), equals)) = cheapest_durable(sync, |_| true) else {
-        return "No durable write was measured: every strategy measured here leaves its writes to a power cut."
-            .to_owned();
-    };
-    let reserve = if results.is_in_doubt() {
-        "The cheapest write that is meant to be durable"
-    } else {
-        "The cheapest synced write"
-    };
-    first(reserve, best, &rate, &equals, "")
+    let (_, rate) = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))?;
+    Some(format!(
+        "Without a sync up to {} a second are accepted, and a power cut can take them.",
+        thousands(rate.median)
+    ))
 }
 
 fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
@@ -197,7 +171,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
     };
     let spread = match append.trials.len() {
         1 => "one round".to_owned(),
-        _ => format!("median of rounds, 95% interval {}", interval(&ratio, two)),
+        _ => format!("round by round, {}", interval(&ratio, two)),
     };
     let times = two(ratio.median);
     let is_clear = append.trials.len() < 2 || !(ratio.low..=ratio.high).contains(&1.0);
@@ -212,7 +186,7 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
         };
     };
     let why = if costs_more(append, overwrite) {
-        ", because the file's new size must be written too"
+        ": the file's new size is written too"
     } else {
         ""
     };
@@ -221,13 +195,15 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
     } else {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
-    let risk = if is_at_risk(&results.filesystem, append) {
-        " Appending is at risk: without a journal, fsck after a power cut can undo the new size."
-    } else {
-        ""
+    let risk = match &results.filesystem.storage().kind {
+        _ if !is_at_risk(&results.filesystem, append) => "",
+        kind if kind.starts_with("ext") => {
+            " Appending is at risk: there is no journal (tune2fs -O has_journal adds one, unmounted)."
+        }
+        _ => " Appending is at risk: there is no journal.",
     };
     let by = append.axes.text(Axis::Method);
-    format!("Appending with {by} costs {app}{why}. Overwriting with it costs {over}{faster}.{risk}")
+    format!("Appending with {by} costs {app}{why}. Overwriting costs {over}{faster}.{risk}")
 }
 
 /// Whether one takes more writes or flushes than another, by more than what others wrote meanwhile can explain.

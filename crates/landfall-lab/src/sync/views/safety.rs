@@ -3,7 +3,7 @@
 use crate::facts::may_lose_new_files;
 use crate::numbers::{interval, thousands};
 use crate::sync::safety::{
-    Timed, cheapest_durable, is_comparable, lost_in, place, ranking, safety, timed,
+    Timed, fastest_durable, is_comparable, lost_in, place, ranking, safety, timed,
 };
 use crate::sync::{Plan, Safety, Strategy, SyncResults};
 use crate::{Experiment, Results};
@@ -20,7 +20,7 @@ const MOST_IN_FRONT: usize = 7;
 
 /// The group, behind those of [`Safety`], of what was synced into a file that the filesystem may forget to have grown.
 const AT_RISK: usize = 3;
-const RISK: &str = "at risk: no journal, a new size can be lost";
+const RISK: &str = "at risk: no journal, what was appended can be lost";
 
 /// Names of the groups of a comparison.
 const PROVEN: [&str; 4] = [
@@ -33,7 +33,7 @@ const PROVEN: [&str; 4] = [
 const PROMISED: [&str; 4] = [
     "",
     "not synced: a power cut may lose data",
-    "synced; untested by power cuts",
+    "documented as safe; not tested by power cuts",
     RISK,
 ];
 /// The same in main memory.
@@ -49,7 +49,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
             ranking.best,
             !ranking.equals.is_empty(),
         ),
-        None => match cheapest_durable(sync, |_| true) {
+        None => match fastest_durable(sync, |_| true) {
             Some((best, equals)) => (comparable(sync), Some(best), !equals.is_empty()),
             None => (comparable(sync), None, false),
         },
@@ -109,8 +109,8 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     }
     if best.is_some() {
         let why = match (has_equals, is_proven) {
-            (true, true) => "one of the cheapest safe ways",
-            (true, false) => "one of the cheapest that are meant to be durable",
+            (true, true) => "one of the fastest safe ways",
+            (true, false) => "the way that the text above names; others tie with it",
             (false, _) => "the way that the text above names",
         };
         legend.push(format!("Ringed, with the dashed line: {why}."));
@@ -122,7 +122,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         log: is_wide(rows.iter().map(|row| row.value)),
         named: ranking
             .as_ref()
-            .map_or("among the cheapest", |ranking| named_as(&ranking.equals))
+            .map_or("tied for the fastest", |ranking| named_as(&ranking.equals))
             .into(),
         groups: groups.map(Into::into).into(),
         rows,
@@ -148,12 +148,12 @@ pub(super) fn is_at_risk(filesystem: &Filesystem, series: &Series) -> bool {
     grows && series.axes.is_durable() && may_lose_new_files(filesystem)
 }
 
-/// What is written beside the cheapest way that lost nothing, where these cannot be told from it.
+/// What is written beside the fastest way that lost nothing, where these cannot be told from it.
 fn named_as(equals: &[Timed<'_>]) -> &'static str {
     if equals.is_empty() {
-        "the cheapest safe way"
+        "the fastest safe way"
     } else {
-        "one of the cheapest safe ways"
+        "one of the fastest safe ways"
     }
 }
 
@@ -161,7 +161,7 @@ fn named_as(equals: &[Timed<'_>]) -> &'static str {
 fn proving() -> String {
     let plan = Plan::proving();
     format!(
-        "simulates up to {} for each, on scratch disks, in {}",
+        "simulates up to {} power cuts of each, on scratch disks, in {}",
         Plan::PROOF_STATES,
         duration_text(Experiment::expected(&plan).as_secs_f64())
     )
@@ -419,10 +419,10 @@ mod tests {
         let results = results(Vec::new());
         let untested = picture(&results, &equals(|one| one));
         let meant =
-            "Ringed, with the dashed line: one of the cheapest that are meant to be durable.";
+            "Ringed, with the dashed line: the way that the text above names; others tie with it.";
         assert!(untested.legend.contains(meant), "{}", untested.legend);
         let safe = picture(&results, &equals(|one| proven(one, 300)));
-        let expected = "Ringed, with the dashed line: one of the cheapest safe ways.";
+        let expected = "Ringed, with the dashed line: one of the fastest safe ways.";
         assert!(safe.legend.contains(expected), "{}", safe.legend);
     }
 
