@@ -20,7 +20,7 @@ const MOST_IN_FRONT: usize = 7;
 
 /// The group, behind those of [`Safety`], of what was synced into a file that the filesystem may forget to have grown.
 const AT_RISK: usize = 3;
-const RISK: &str = "at risk: no journal, what was appended can be lost";
+const RISK: &str = "at risk: no journal, appends can be lost";
 
 /// Names of the groups of a comparison.
 const PROVEN: [&str; 4] = [
@@ -33,7 +33,7 @@ const PROVEN: [&str; 4] = [
 const PROMISED: [&str; 4] = [
     "",
     "not synced: a power cut may lose data",
-    "documented as safe; not tested by power cuts",
+    "documented as safe; untested by power cuts",
     RISK,
 ];
 /// The same in main memory.
