@@ -363,6 +363,10 @@ impl<E: Environment> Shared<E> {
                 };
             }
         };
+        if written.given_keys > 0 {
+            self.is_appended_to
+                .store(written.is_append(), Ordering::Relaxed);
+        }
         if scope == Scope::Everything {
             self.keep_spare(checkpoints);
         }
@@ -384,6 +388,7 @@ impl<E: Environment> Shared<E> {
     fn note_failure(&self, checkpoints: &mut Checkpoints<E>) {
         let next = self.log.next_lsn().0;
         E::lock(&self.schedule).failed(next);
+        self.is_appended_to.store(false, Ordering::Relaxed);
         if let Some(failure) = E::lock(&self.homes).failure() {
             checkpoints.failure = Some(failure);
         }
@@ -400,9 +405,6 @@ impl<E: Environment> Shared<E> {
         let first = done.first;
         let mut written = done.written;
         written.add(self.end_homes(true));
-        if written.given_keys > 0 {
-            self.is_dense.store(written.is_dense(), Ordering::Relaxed);
-        }
         checkpoints.number += 1;
         checkpoints.end = done.end;
         // The root has groups as they were when this began.

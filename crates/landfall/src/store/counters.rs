@@ -118,12 +118,14 @@ pub(crate) struct Written {
     /// for them: waiting in runs would have spared nothing.
     pub dense_given_keys: u64,
     pub dense_leaf_bytes: u64,
+    /// Of these keys, those of groups to which nearly all were new, in leaves that have few others.
+    pub appended_keys: u64,
 }
 
 impl Written {
-    /// Whether nearly all changes were of groups that were given nearly all that they have.
-    pub fn is_dense(&self) -> bool {
-        8 * self.dense_given_keys >= 7 * self.given_keys
+    /// Whether nearly all changes were keys that were not there before, in leaves that have few others.
+    pub fn is_append(&self) -> bool {
+        8 * self.appended_keys >= 7 * self.given_keys
     }
 
     pub fn add(&mut self, more: Written) {
@@ -144,6 +146,7 @@ impl Written {
         self.given_keys += more.given_keys;
         self.dense_given_keys += more.dense_given_keys;
         self.dense_leaf_bytes += more.dense_leaf_bytes;
+        self.appended_keys += more.appended_keys;
     }
 }
 

@@ -288,6 +288,15 @@ impl<E: Environment> Shared<E> {
             written.dense_given_keys = written.given_keys;
             written.dense_leaf_bytes = written.leaf_bytes;
         }
+        if let Ok(Some(pieces)) = &made
+            && chosen.how == How::Merge
+        {
+            let after: u64 = pieces.iter().map(|piece| piece.leaves.keys).sum();
+            let (new, given) = (after.saturating_sub(chosen.leaves.keys), written.given_keys);
+            if 8 * new >= 7 * given && 8 * written.leaf_keys <= 9 * given {
+                written.appended_keys = given;
+            }
+        }
         let mut progress = E::lock(&writing.progress);
         progress.written.add(written);
         match made {

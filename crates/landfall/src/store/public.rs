@@ -289,11 +289,18 @@ fn what_gains_nothing_by_waiting_is_written_early() {
     // A checkpoint without changes says nothing.
     store.checkpoint().unwrap();
     assert_eq!(quarters(), 1);
+    give(&mut (2_000..4_000));
+    assert_eq!(quarters(), 1);
+    // What is written over, in part or whole, gains by waiting.
     give(&mut (0..2_000).step_by(20));
     assert_eq!(quarters(), 3);
-    // All of it is written over.
-    give(&mut (0..2_000));
+    give(&mut (4_000..6_000));
     assert_eq!(quarters(), 1);
+    give(&mut (0..6_000));
+    assert_eq!(quarters(), 3);
+    // And so does what comes between others.
+    give(&mut (0..8_000).step_by(4));
+    assert_eq!(quarters(), 3);
 }
 
 #[test]

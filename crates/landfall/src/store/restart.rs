@@ -408,7 +408,7 @@ pub(super) fn open<E: Environment>(
         is_due: AtomicBool::new(false),
         due: Waiters::new(),
         limit: AtomicUsize::new(options.memory_bytes / 2),
-        is_dense: AtomicBool::new(false),
+        is_appended_to: AtomicBool::new(false),
         room: Waiters::new(),
         schedule: E::mutex(Schedule::new(
             first,

@@ -76,8 +76,8 @@ pub(crate) struct Shared<E: Environment> {
     /// Bytes of changes with which whoever commits waits: the fewer, the less of the present checkpoint has been written. It is
     /// changed under the lock of `work`.
     pub limit: AtomicUsize,
-    /// The last checkpoint wrote few keys more than were changed.
-    pub is_dense: AtomicBool,
+    /// Nearly all that the last checkpoint wrote were keys that were not there before, and leaves of them alone.
+    pub is_appended_to: AtomicBool,
     /// Those who wait for it to rise.
     pub room: Waiters<E>,
     pub schedule: E::Mutex<Schedule>,
@@ -137,11 +137,12 @@ impl<E: Environment> Shared<E> {
         self.options.memory_bytes / 8
     }
 
-    /// Bytes of changes from which on a checkpoint is due. Waiting for more spares nothing where the last one gave its leaves nearly all
-    /// that they have: then the next one begins early, so that those who commit need not wait for it.
+    /// Bytes of changes from which on a checkpoint is due. Waiting for more spares nothing where keys are new, and in leaves of their own:
+    /// then the next one begins early, so that those who commit need not wait for it. What is written over again waits: it becomes one
+    /// change of several.
     pub fn enough_changes(&self) -> usize {
         let quarter = self.most_changes() / 4;
-        if self.is_dense.load(Ordering::Relaxed) {
+        if self.is_appended_to.load(Ordering::Relaxed) {
             quarter.max(LEAST_EARLY).min(3 * quarter)
         } else {
             3 * quarter

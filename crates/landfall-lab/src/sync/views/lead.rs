@@ -4,14 +4,14 @@
 //! lose nothing that was not proven.
 
 use landfall_os::Medium;
-use landfall_results::{Series, SeriesProof};
+use landfall_results::{Metric, Series, SeriesProof};
 
 use super::safety::is_at_risk;
 use crate::Results;
 use crate::facts::virtual_disk;
 use crate::numbers::thousands;
 use crate::sync::SyncResults;
-use crate::sync::safety::{Safety, fastest_durable, safety, timed, way};
+use crate::sync::safety::{Safety, fastest_durable, is_comparable, safety, timed, way};
 
 /// The way that stands first, and those that cannot be told from it.
 pub(super) struct Lead<'a> {
@@ -19,6 +19,8 @@ pub(super) struct Lead<'a> {
     /// Others that are as fast, by their intervals.
     pub ties: Vec<&'a Series>,
     pub is_proven: bool,
+    /// No other that is meant to be durable was measured with as much at once.
+    is_alone: bool,
 }
 
 impl<'a> Lead<'a> {
@@ -27,7 +29,12 @@ impl<'a> Lead<'a> {
         let is_proven = timed(sync).any(|(series, _)| safety(series) != Safety::NotProven);
         let trusted = |series: &Series| !is_proven || safety(series) == Safety::LostNothing;
         let ((series, _), ties) = fastest_durable(sync, trusted)?;
+        let mut rivals = timed(sync).map(|(one, _)| one);
+        let is_alone = !rivals.any(|one| {
+            one.axes.is_durable() && one.key != series.key && is_comparable(one, series)
+        });
         Some(Lead {
+            is_alone,
             series,
             ties: ties.into_iter().map(|(series, _)| series).collect(),
             is_proven,
@@ -43,33 +50,44 @@ impl<'a> Lead<'a> {
         self.has_spread() && !results.is_too_noisy()
     }
 
+    /// Whether rounds of another are all faster than the same rounds of this one, though both vary by more than that.
+    fn is_a_little_slower(&self) -> bool {
+        let is_faster = |other: &&Series| {
+            let ratio = other.ratio(self.series, Metric::OpsPerSecond);
+            ratio.is_some_and(|ratio| ratio.low > 1.0)
+        };
+        self.ties.iter().any(is_faster)
+    }
+
     /// What proved that it lost nothing.
     pub fn proof(&self) -> Option<&'a SeriesProof> {
         self.series.proof.as_ref().filter(|_| self.is_proven)
     }
 
-    /// Whether a power cut can take what it has synced.
-    pub fn is_at_risk(&self, results: &Results) -> bool {
-        self.proof().is_none() && is_at_risk(&results.filesystem, self.series)
-    }
-
-    /// Whether it is only meant to be durable: not even what is documented makes it safe here.
-    fn is_doubtful(&self, results: &Results) -> bool {
-        self.proof().is_none() && (self.is_at_risk(results) || results.is_in_doubt())
+    /// Whether something here makes it unsafe whatever is documented, or was proven on other disks.
+    pub fn is_doubtful(&self, results: &Results) -> bool {
+        is_at_risk(&results.filesystem, self.series) || results.is_in_doubt()
     }
 
     /// That it is to be used, and why; `rate`: how often it writes, and what.
     pub fn advice(&self, results: &Results, rate: &str) -> String {
         let way = way(self.series);
         if self.is_doubtful(results) {
-            return format!("The fastest that is meant to be durable: {way}, {rate}.");
+            let so = match self.proof() {
+                Some(_) => "lost nothing in simulated power cuts",
+                None => "is meant to be durable",
+            };
+            return format!("The fastest that {so}: {way}, {rate}.");
         }
-        let perhaps = if self.is_sure(results) {
-            ""
-        } else {
-            "perhaps "
+        if self.is_alone {
+            return format!("The only durable way that was measured: {way}, {rate}.");
+        }
+        let others = match (self.is_sure(results), self.is_a_little_slower()) {
+            (false, _) => "perhaps none as safe is faster",
+            (true, true) => "none as safe is much faster",
+            (true, false) => "none as safe is clearly faster",
         };
-        format!("Use {way}, {rate}: {perhaps}none as safe is clearly faster.")
+        format!("Use {way}, {rate}: {others}.")
     }
 
     /// How far it is known to be safe, and on whom that depends.

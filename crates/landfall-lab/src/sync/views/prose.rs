@@ -9,7 +9,7 @@ use super::safety::is_at_risk;
 use crate::Results;
 use crate::numbers::{interval, thousands, two};
 use crate::stats::Estimate;
-use crate::sync::safety::{Ranking, Timed, lost_in, ranking, safety, timed, way};
+use crate::sync::safety::{Ranking, Timed, is_comparable, lost_in, ranking, safety, timed, way};
 use crate::sync::{Safety, SyncResults};
 use landfall_os::Allocation;
 use landfall_results::{Axis, Metric, Series};
@@ -21,13 +21,16 @@ const MOST_NAMED: usize = 2;
 pub(crate) fn sentences(results: &Results, sync: &SyncResults) -> Vec<String> {
     let append = append_or_overwrite(results, sync);
     let ranking = ranking(sync);
-    let first = match Lead::of(sync) {
-        Some(lead) => fastest(results, &lead),
-        None => none(ranking.as_ref()),
+    let lead = Lead::of(sync);
+    let first = match (&ranking, &lead) {
+        // Of another size something may have been safe.
+        (Some(ranking), _) if ranking.best.is_none() => none(Some(ranking)),
+        (_, Some(lead)) => fastest(results, lead),
+        (_, None) => none(ranking.as_ref()),
     };
     match (ranking, results.is_in_memory()) {
         (None, true) => vec![append],
-        (None, false) => [first, append].into_iter().chain(not_synced(sync)).collect(),
+        (None, false) => [first, append].into_iter().chain(lead.and_then(|lead| not_synced(sync, &lead))).collect(),
         (Some(ranking), true) => vec![
             "Which settings lose data was proven on the recorder; which is the fastest on a disk cannot be told in main memory.".to_owned(),
             append,
@@ -140,8 +143,9 @@ fn listed(those: &[&Timed<'_>], text: impl Fn(&Timed<'_>) -> String) -> String {
 }
 
 /// How fast what a power cut loses for certain is.
-fn not_synced(sync: &SyncResults) -> Option<String> {
-    let unsynced = timed(sync).filter(|(one, _)| !one.axes.is_durable());
+fn not_synced(sync: &SyncResults, lead: &Lead<'_>) -> Option<String> {
+    let unsynced =
+        timed(sync).filter(|(one, _)| !one.axes.is_durable() && is_comparable(one, lead.series));
     let (_, rate) = unsynced.max_by(|(_, a), (_, b)| a.median.total_cmp(&b.median))?;
     Some(format!(
         "Without a sync up to {} a second are accepted, and a power cut can take them.",
@@ -195,12 +199,13 @@ fn append_or_overwrite(results: &Results, sync: &SyncResults) -> String {
     } else {
         format!("; whether it is faster cannot be told here ({times} times as fast, {spread})")
     };
-    let risk = match &results.filesystem.storage().kind {
-        _ if !is_at_risk(&results.filesystem, append) => "",
-        kind if kind.starts_with("ext") => {
+    let can_be_lost = is_at_risk(&results.filesystem, append) && safety(append) != Safety::Lost;
+    let risk = match (can_be_lost, results.site.spec()) {
+        (false, _) => "",
+        (true, None) => {
             " Appending is at risk: there is no journal (tune2fs -O has_journal adds one, unmounted)."
         }
-        _ => " Appending is at risk: there is no journal.",
+        (true, Some(_)) => " Appending is at risk: there is no journal.",
     };
     let by = append.axes.text(Axis::Method);
     format!("Appending with {by} costs {app}{why}. Overwriting costs {over}{faster}.{risk}")

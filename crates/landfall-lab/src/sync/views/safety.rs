@@ -36,6 +36,13 @@ const PROMISED: [&str; 4] = [
     "documented as safe; untested by power cuts",
     RISK,
 ];
+/// The same where something here makes all of it doubtful.
+const IN_DOUBT: [&str; 4] = [
+    "",
+    "not synced: a power cut may lose data",
+    "meant to be durable; in doubt here",
+    RISK,
+];
 /// The same in main memory.
 const IN_MEMORY: [&str; 4] = ["", "", "in main memory, where nothing is durable", ""];
 
@@ -59,6 +66,7 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
     let groups = match (is_proven, results.is_in_memory()) {
         (true, _) => PROVEN,
         (false, true) => IN_MEMORY,
+        (false, false) if results.is_in_doubt() => IN_DOUBT,
         (false, false) => PROMISED,
     };
     let is_known_to_lose =
@@ -122,7 +130,14 @@ pub(super) fn front(results: &Results, sync: &SyncResults) -> Option<Chapter> {
         log: is_wide(rows.iter().map(|row| row.value)),
         named: ranking
             .as_ref()
-            .map_or("tied for the fastest", |ranking| named_as(&ranking.equals))
+            .map_or(
+                if has_equals {
+                    "tied for the fastest"
+                } else {
+                    "the fastest"
+                },
+                |ranking| named_as(&ranking.equals),
+            )
             .into(),
         groups: groups.map(Into::into).into(),
         rows,
