@@ -434,10 +434,7 @@ pub fn notices(filesystem: &Filesystem) -> Vec<Notice> {
     }
     let no_journal = may_lose_new_files(filesystem).then(|| {
         let text = format!("This {kind} has no journal: a power cut can lose new, grown and renamed files, synced or not.");
-        let mut details = "After a power cut e2fsck may ask a person what to do.".to_owned();
-        if kind.starts_with("ext") {
-            details += " tune2fs -O has_journal DEVICE, while it is not mounted, adds one.";
-        }
+        let details = "After a power cut e2fsck may ask a person what to do. tune2fs -O has_journal DEVICE, while it is not mounted, adds one.";
         Notice::new(Results::NO_JOURNAL, Weight::Warning, text).because(details)
     });
     let disks = disks(storage);
